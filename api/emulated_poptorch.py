@@ -23,7 +23,7 @@ def install(folder: str | Path, *, tiles: int = 0) -> None:
     Parameters
     ----------
     folder
-        What ``snnc compile --target poptorch`` wrote.
+        A folder that ``snnc compile --target poptorch`` wrote.
     tiles
         Tiles of the emulated IPU, 0 for all.
 

@@ -213,7 +213,7 @@ class Session(session.BackendSession):
         inputs, initial
             As :meth:`run` takes them.
         samples
-            How many samples.
+            Number of samples.
 
         Raises
         ------

@@ -57,11 +57,11 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
     model
         As for :func:`snnc.compile`.
     target
-        ``"cpu"``, ``"cuda"``, or a machine (``"gc200"``, ``"pod4"``, a TOML file), which is emulated where there is no IPU.
+        ``"cpu"``, ``"cuda"``, or a machine (``"gc200"``, ``"pod4"``, a TOML file), which is emulated if there is no IPU.
     output
-        Which output, or which ones in which order; by default all. Of one, :meth:`forward` returns a tensor, of several a tuple.
+        Name of the output, or names in the desired order; by default all. For one name :meth:`forward` returns a tensor, otherwise a tuple.
     surrogate, gradient_window, steps, dt, input_kind, memory, threads, truncate, precision, learnable
-        As for :func:`snnc.compile`. A machine needs `steps`, and takes sequences of so many steps or fewer.
+        As for :func:`snnc.compile`. A machine needs `steps`, and takes sequences of at most this many steps.
     batch
         The most samples of a call on a machine, 32 by default; other targets take any number.
     input_gradients
@@ -168,7 +168,7 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
         Raises
         ------
         SessionError
-            What was given does not fit the network.
+            The arguments do not fit the network.
         """
         given = self._given(inputs)
         order = list(given)
@@ -291,7 +291,7 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
     def _give(self, name: str, value: torch.Tensor) -> None:
         """Let the program read a tensor in place.
 
-        A copy that is made of it belongs to the current stream: what takes its room later runs behind the program.
+        A copy that is made of it belongs to the current stream, so its memory is reused only after the program has run.
         """
         whole = value.detach().to(self._device, torch.float32).contiguous()
         self._engine.session.set_from(name, whole.data_ptr(), max(1, whole.numel()))

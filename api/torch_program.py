@@ -64,7 +64,7 @@ class Adjoined:
     program, output
         The program, and its one output, whose adjoint it takes.
     shapes
-        Of each output that the module returns, in the order in which `output` holds them.
+        Shape of each output that the module returns, in the order of `output`.
     input_adjoints
         Input -> tensor with its gradient, where inputs have one.
     hidden
@@ -84,7 +84,7 @@ def chosen_outputs(graph: Graph, wanted: str | Sequence[str] | None) -> tuple[st
     Raises
     ------
     UnknownNameError
-        The network has no output of that name, or none at all is wanted.
+        The network has no output of that name, or the list of names is empty.
     """
     known = [name for name, _ in graph.of_type(Output)]
     names = tuple(known) if wanted is None else (wanted,) if isinstance(wanted, str) else tuple(wanted)

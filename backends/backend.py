@@ -79,7 +79,7 @@ class Placed:
 
 @dataclass(frozen=True, eq=False)
 class Built:
-    """A project that was built: its folder, and the library, or whatever else of it is loaded."""
+    """A built project: its folder, and the library or other file that is loaded."""
 
     folder: Path
     library: Path
@@ -104,7 +104,7 @@ class Backend(Generic[Own]):
     heading
         How messages and tables call it, where that is not its name.
     synonyms
-        What else people call it: whoever types one is asked whether this target is meant.
+        Other names of the target: a message for such a name suggests this target.
     emits
         Whether it writes a program that is built; otherwise the step program itself runs, in this process.
     has_tiles

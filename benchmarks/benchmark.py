@@ -45,7 +45,7 @@ class Benchmark:
     support
         Neurons that take gradient, a value and step, by the same names.
     counts, support_counts
-        The numbers of both in each step and sample [T, B], by the same names, where a simulation tells them.
+        Both as counts in each step and sample [T, B], by the same names, if a simulation provides them.
     published
         The same network for :func:`~snnc.benchmarks.published.predict_published`, None if that program cannot run it.
     """
@@ -71,7 +71,7 @@ class Benchmark:
 
     @property
     def published_options(self) -> PublishedOptions:
-        """How the published program ran the suite: the surrogate moved to every tile after the logged runs, before all others."""
+        """Options of the published program: the surrogate ran on one tile in the logged runs, and on every tile in later ones."""
         return PublishedOptions(surrogate="one tile" if self.suite == "logged" else "every tile")
 
     def program(self) -> StepProgram:
@@ -116,7 +116,7 @@ class Benchmark:
 
 
 def spiking_buffers(program: StepProgram) -> tuple[tuple[str, str], ...]:
-    """Return the author's name and the buffer of everything that sends spikes."""
+    """Return the author's name and the buffer of each input and population that sends spikes."""
     labels = {i.id: i.label for i in program.inputs} | {p.id: p.label for p in program.populations}
     kinds = {c.source_buffer: c.source for c in program.connections if program.buffers[c.source_buffer].kind == "spikes"}
     return tuple((labels[source], buffer) for buffer, source in kinds.items())

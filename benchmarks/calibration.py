@@ -12,7 +12,7 @@ how well loops compile              mean of naive and ideal code, each counted f
 activity                            :func:`~snnc.benchmarks.published.simulate`, weights as the log prints their limits
 ==================================  ==================================================================================
 
-Two things are not known and shown both ways: the clock, and whether the vendor's compiler merges adjacent copies.
+Two facts are unknown, so results are shown for both cases: the clock, and whether the vendor's compiler merges adjacent copies.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ from snnc.benchmarks.published import PublishedNet, PublishedOptions, PublishedP
 from snnc.compiler.machines import load_target
 
 TARGETS: Final = ("gc200", "bow")
-"""1.33 and 1.85 GHz; otherwise alike. What speaks for the second: the log was committed among "gc bow" evaluations on the maker's
-machines (commits 116eaec to e4fd993)."""
+"""1.33 and 1.85 GHz; otherwise equal. The second is more likely: the log was committed together with "gc bow" evaluations on the
+manufacturer's machines (commits 116eaec to e4fd993)."""
 FRAGMENTS: Final = (6.0, 9.0, 20.0)
 RULE: Final = 9.0
 
 
 @dataclass(frozen=True)
 class LoggedPoint:
-    """One prediction of a logged net; times are predicted but for `logged_ms`. `n0` and `n1` are those of each layer."""
+    """One prediction of a logged net; all times except `logged_ms` are predicted. `n0` and `n1` have one value per layer."""
 
     net: str
     target: str
@@ -66,7 +66,7 @@ def predict(net: PublishedNet, target: str, *, merged: bool, fragment_cycles: fl
 
 
 def points(nets: Mapping[str, PublishedNet] | None = None) -> Iterator[LoggedPoint]:
-    """Yield all predictions, in the order of the log; `nets` are those of :func:`simulated_net` where they are at hand."""
+    """Yield all predictions, in the order of the log; `nets` may be given if :func:`simulated_net` was called before."""
     for run in logged_runs():
         net = nets[run.name] if nets else simulated_net(run)
         for activity, chosen in (("simulated", net), ("n = K", net.full())):
@@ -94,5 +94,5 @@ def _point(run: LoggedRun, activity: str, found: PublishedPrediction) -> LoggedP
 
 
 def rows() -> list[dict[str, object]]:
-    """Return all predictions as they go into a JSON file."""
+    """Return all predictions as JSON data."""
     return [asdict(point) for point in points()]

@@ -68,7 +68,7 @@ def random_sparse(neurons: int = SPARSE_NEURONS, fan_out: int = FAN_OUT, seed: i
 def clustered_sparse(
     clusters: int = 16, neurons: int = SPARSE_NEURONS, fan_out: int = FAN_OUT, inside: float = 0.9, seed: int = 0
 ) -> Network:
-    """Return the same with the part `inside` of all targets in a neuron's own cluster; the order of the neurons tells nothing of it."""
+    """Return the same with a share `inside` of all targets in the neuron's own cluster; neurons are in random order."""
     net = Network("clusters-10k", seed=seed)
     events = net.input(1000, name="input")
     pool = net.population(neurons, LIF(beta=0.9), name="pool")
@@ -80,7 +80,7 @@ def clustered_sparse(
 
 
 def _clusters(clusters: int, neurons: int, fan_out: int, inside: float, seed: int) -> object:
-    """Return weights [neurons, neurons] with `fan_out` draws of a target in each column; those that meet are one entry."""
+    """Return weights [neurons, neurons] with `fan_out` random targets in each column; equal targets are merged into one entry."""
     from scipy.sparse import csr_array
 
     rng = np.random.default_rng(seed)
@@ -112,7 +112,7 @@ def _w(hidden: tuple[int, ...], recurrent: bool, steps: int, batch: int, density
 
 
 ASSUMED: Final = 0.05
-"""Spikes a neuron and step where nothing is known; what :mod:`snnc.compiler.tiles.schedule.capacity` assumes as well."""
+"""Spikes per neuron and step if nothing is known; :mod:`snnc.compiler.tiles.schedule.capacity` assumes the same."""
 
 
 def _published(hidden: tuple[int, ...], steps: int, batch: int, density: float, name: str) -> PublishedNet:

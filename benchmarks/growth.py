@@ -29,7 +29,7 @@ def draw_growth(rows: Sequence[Row]) -> str:
 
 
 def cpu_seconds(row: Row) -> float:
-    """CPU seconds of a row, which other work on the machine does not lengthen; seconds of rows that do not tell them."""
+    """CPU seconds of a row, which other work on the machine does not affect; wall seconds for rows without them."""
     return float(row.get("cpu_s", row["compile_s"]))
 
 
@@ -41,7 +41,7 @@ def growth(rows: Sequence[Row], over: str) -> float | None:
     rows
         Rows of the suite; those without a plan are omitted.
     over
-        Key of what grows: "weights" or "tiles_used".
+        Key of the independent quantity: "weights" or "tiles_used".
     """
     known = [row for row in rows if row.get("fits")]
     along = np.log([float(row[over]) for row in known])

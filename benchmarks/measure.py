@@ -36,24 +36,24 @@ from snnc.project.compiled import Compiled
 
 PUBLISHED: Final = "published"
 VARIED: Final = (PUBLISHED, SNNC)
-"""The strategies that the log is compared with, over the costs of a fragment and the fillings of buffers."""
+"""Strategies that are also predicted with other fragment costs and with full buffers, to compare with the log."""
 FRAGMENT_CYCLES: Final = (6.0, 20.0)
-"""The least and the most that sources give for a fragment of an exchange; targets hold 9."""
+"""Smallest and largest cost of an exchange fragment in the sources, in cycles; targets have 9."""
 
 
 def measure(name: str, strategy: str, target: str | None = None, *, emit: bool = False) -> dict[str, Any]:
-    """Map one benchmark and return its row; what goes wrong is the row's ``error``.
+    """Map one benchmark and return its row; a failure is the row's ``error``.
 
     Parameters
     ----------
     name
         Name of the benchmark.
     strategy
-        How tiles are chosen.
+        The strategy of placement.
     target
-        Machine, when it is not the benchmark's own.
+        The machine, if it is not the benchmark's own.
     emit
-        Also write the project (to a folder that is deleted again); only what snnc places itself can be emitted.
+        Also write the project (to a temporary folder); only plans of the strategy "snnc" can be emitted.
     """
     case = benchmark(name)
     machine = load_target(target or case.target)
@@ -95,13 +95,13 @@ def peak_rss_mb() -> float:
 
 
 def _variants(case: Benchmark, machine: Target, plan: Plan | None) -> dict[str, Any]:
-    """Predict a logged run over the costs of a fragment that sources give, and with every capacity in use."""
+    """Predict a logged run with the smallest and largest fragment cost, and with every capacity in use."""
     band = [_milliseconds(case, replace(machine, fragment_cycles=cycles), plan) for cycles in FRAGMENT_CYCLES]
     return {"predicted_ms_band": band, "predicted_ms_full": _milliseconds(with_full_capacities(case), machine, plan)}
 
 
 def _milliseconds(case: Benchmark, machine: Target, plan: Plan | None) -> float | None:
-    """Predicted milliseconds of a step of the published program, or of `plan` as it lies; None if it does not fit."""
+    """Predicted milliseconds of a step of the published program, or of `plan` unchanged; None if it does not fit."""
     if plan is None and case.published is not None:
         return predict_published(case.published, machine, case.published_options).milliseconds()
     try:
@@ -113,7 +113,7 @@ def _milliseconds(case: Benchmark, machine: Target, plan: Plan | None) -> float 
 def _published(case: Benchmark, machine: Target) -> dict[str, Any]:
     """Cost of the published program, by its own model."""
     if case.published is None:
-        raise PublishedOptionError(f"the published program runs chains of dense layers, and {case.name!r} is none.")
+        raise PublishedOptionError(f"the published program runs chains of dense layers, and {case.name!r} is not such a chain.")
     prediction = predict_published(case.published, machine, case.published_options)
     found: dict[str, Any] = {
         "ipus": case.chips,
@@ -149,7 +149,7 @@ def _mapped(case: Benchmark, strategy: str, machine: Target, *, emit: bool) -> d
 
 
 def _plan(case: Benchmark, strategy: str, machine: Target, again: Plan | None = None) -> tuple[Compiled, Plan]:
-    """Build the network, lower and map it; with `again`, as that plan has it."""
+    """Build the network, lower and map it; with `again`, to the same layout as that plan."""
     graph = case.build().graph()
     chosen = options(machine.name, case.steps, case.batch, case.loss, case.optimizer, case.surrogate, gradient_window=case.gradient_window)
     given = lower_graph(graph, chosen)
@@ -158,7 +158,7 @@ def _plan(case: Benchmark, strategy: str, machine: Target, again: Plan | None = 
     if not case.capacity:
         found = map_graph(given.ready, program, chosen.own().for_plan(), activity, machine=machine, strategy=strategy, chips=case.chips)
         return Compiled(graph, chosen, program, found.plan, found.parts), found.plan
-    # The published program keeps the lowest ids of a window and drops the rest; the same rules here.
+    # The published program keeps the lowest ids of a window and drops the rest; so does this plan.
     support, capacity = case.buffer_support(program), case.buffer_capacity(program)
     counts, support_counts = case.buffer_counts(program)
     plan = make_plan(

@@ -80,7 +80,7 @@ def benchmark(name: str) -> Benchmark:
 
 
 def same_network(name: str) -> str:
-    """Return the name that a network of both grids has first: one IPU of ``multi_ipu`` is ``multi_neuron`` with three layers."""
+    """Return the first name of a network that is in both grids: one IPU of ``multi_ipu`` is ``multi_neuron`` with three layers."""
     match = re.fullmatch(r"shd-x1-n(\d+)-a(\d+(?:\.\d+)?)", name)
     return f"shd-n{match[1]}-b3-a{match[2]}" if match else name
 

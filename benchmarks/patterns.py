@@ -12,7 +12,7 @@ Named = TypeVar("Named")
 
 
 def split_patterns(patterns: str) -> tuple[str, ...]:
-    """Return the patterns of a list with commas, each once.
+    """Return the patterns of a comma-separated list, without duplicates.
 
     Examples
     --------
@@ -25,18 +25,18 @@ def split_patterns(patterns: str) -> tuple[str, ...]:
 def matching(
     patterns: str, among: Sequence[Named], names_of: Callable[[Named], Collection[str]], what: str, known: str
 ) -> tuple[Named, ...]:
-    """Return those of `among` that a pattern matches (as file names do: ``logged-*``), in their order.
+    """Return the elements of `among` that match a pattern (shell-style: ``logged-*``), in their order.
 
     Parameters
     ----------
     patterns
         Separated by commas.
     among
-        What there is.
+        The elements.
     names_of
-        Names of one of them; one that matches is enough.
+        Names of an element, of which one must match.
     what, known
-        What the error calls them, and what it says that there is.
+        Words for the error: the kind of elements, and the existing ones.
 
     Raises
     ------

@@ -3,7 +3,7 @@
 Sizes, capacities, batches and optimisers: ``benchmarking/benchmarking_script.py`` and ``benchmarking/runfile_*.sh`` of
 ``jrfinkbeiner/graphcore_snn``. The neuron (:data:`DECAY`, gain ``10 (1 - a)``, threshold 1, hard reset, the reset without gradient)
 and the one-step delay between layers: ``custom_lif_multi_layer/custom_lif_layer_vectorize_transpose``. The gain is part of the
-weights here, which the network cannot tell.
+weights here, which is equivalent.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ USABLE_TILES: Final = 1471
 
 @dataclass(frozen=True)
 class Dataset:
-    """Inputs, classes and steps of a data set, and the input capacity that the scripts give it."""
+    """Inputs, classes and steps of a data set, and its input capacity in the scripts."""
 
     inputs: int
     classes: int
@@ -50,7 +50,7 @@ DATASETS: Final = {
 
 
 def hidden_sizes(layers: int, per_tile: int, classes: int) -> tuple[int, ...]:
-    """Split the neurons of one IPU evenly over `layers`, in whole tiles of `per_tile`; the readout's tiles are left free.
+    """Split the neurons of one IPU evenly over `layers`, in whole tiles of `per_tile`; tiles for the readout stay free.
 
     ``classes`` 0 for an IPU without readout. The first layers take the remainder.
 
@@ -94,12 +94,12 @@ class ScaledUniform:
 
 
 def weight_limit(multiplier: float, inputs: float) -> float:
-    """Initial weights are uniform in plus and minus this; the log prints it (0.2558990 for 1466 inputs and multiplier 4)."""
+    """Return the limit of the uniform initial weights; the log prints it (0.2558990 for 1466 inputs and multiplier 4)."""
     return multiplier * math.sqrt(6.0 / inputs)
 
 
 def network_of(net: PublishedNet, multiplier: float, seed: int = 0) -> Callable[[], Network]:
-    """Return what builds `net` as an snnc network; weights are drawn when it is called."""
+    """Return a function that builds `net` as an snnc network; it draws the weights when it is called."""
 
     def build() -> Network:
         network = Network(net.name, seed=seed)

@@ -1,4 +1,4 @@
-"""Rows that repeat another: the same network under another name, or a machine that differs only in its clock."""
+"""Rows that can be derived from others: the same network under another name, or a machine with another clock only."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _MILLISECONDS: Final = ("step_ms", "predicted_ms", "predicted_ms_full")
 
 
 def repeated(rows: Sequence[dict[str, Any]], task: Task) -> dict[str, Any] | None:
-    """Return the row of `task` where one of `rows` tells it, by its network or by its clock; None if it must be measured."""
+    """Return the row of `task` if it follows from one of `rows`, by the same network or another clock; None if it must be measured."""
     return _of_the_same_network(rows, task) or at_another_clock(rows, task)
 
 
@@ -29,10 +29,10 @@ def _of_the_same_network(rows: Sequence[dict[str, Any]], task: Task) -> dict[str
 
 
 def at_another_clock(rows: Sequence[dict[str, Any]], task: Task) -> dict[str, Any] | None:
-    """Return the row of `task` from that of the same plan on a machine that differs in its clock alone; None if there is none.
+    """Return the row of `task`, derived from that of a machine that differs only in its clock; None if there is none.
 
-    Links and streaming memory have rates a second, so only plans on one chip are taken; their host streams are in no row. Such a row
-    names its origin in ``same_plan_as`` and repeats its compile time and memory.
+    Links and streaming memory have rates per second, so only plans on one chip are used; no row includes host streams. The derived
+    row names its origin in ``same_plan_as`` and repeats its compile time and memory.
     """
     if task.target is None:
         return None

@@ -15,9 +15,9 @@ from snnc.errors import BenchError
 
 SUITES: Final = ("mapping", "compile")
 CLOCKS: Final = ("gc200", "bow")
-"""The log does not record its clock: both machines are shown."""
+"""The log does not record its clock, so both machines are used."""
 SECONDS: Final = 900.0
-"""A row that takes longer is given up."""
+"""Time limit of a row, in seconds."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Task:
 
 
 def strategies() -> tuple[str, ...]:
-    """What is compared; without pymetis the own partition stands in METIS's place, under its own name."""
+    """The compared strategies; without pymetis, snnc's own partition ("greedy") replaces METIS."""
     return ("snnc", "published", "linear", "random", "metis" if has_metis() else "greedy")
 
 
@@ -58,7 +58,7 @@ def tasks(suite: str, patterns: str = "*") -> tuple[Task, ...]:
 
 
 def _usual(suite: str) -> tuple[str, ...]:
-    """Nets of a suite when nobody chooses, the quick ones first: of the large grids, one activity."""
+    """Default nets of a suite, the quick ones first; of the large grids, only one activity."""
     grids = tuple(
         name for name in (*names("multi_neuron"), *names("multi_ipu")) if "-a5" in name and "-b2" not in name and "-b4" not in name
     )
@@ -68,7 +68,7 @@ def _usual(suite: str) -> tuple[str, ...]:
 
 
 def run(task: Task, seconds: float = SECONDS) -> dict[str, Any]:
-    """Measure one row in a process of its own; whatever happens there, a row comes back."""
+    """Measure one row in a separate process; return a row in any case, with an error if the process fails."""
     command = [sys.executable, "-m", "snnc.benchmarks.measure", task.net, task.strategy]
     command += [task.target] if task.target else []
     command += ["--emit"] if task.emit else []

@@ -12,7 +12,7 @@ Row = Mapping[str, Any]
 
 
 def mapping_lines(rows: Sequence[Row]) -> Iterator[str]:
-    """Yield one line for each net and machine: snnc's step, how near it is to its bounds, and every baseline over it.
+    """Yield one line for each net and machine: snnc's step, its ratio to the bounds, and every baseline relative to it.
 
     All times are predicted; ``balance`` is the balance bound over the prediction, ``ideal`` the ideal one.
     """

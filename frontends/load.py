@@ -15,7 +15,7 @@ _HDF5: Final = b"\x89HDF\r\n\x1a\n"
 
 
 def load(path: str | Path, *, dt: float | None = None, steps: int | None = None, dialect: str = "nir", detach: str | None = None) -> Graph:
-    """Read a model file, told apart by its content.
+    """Read a model file; its format is recognised by its content.
 
     Parameters
     ----------
@@ -26,9 +26,9 @@ def load(path: str | Path, *, dt: float | None = None, steps: int | None = None,
     steps
         Number of time steps where the file leaves it open.
     dialect
-        Whose reading of a NIR file to follow; see :func:`snnc.frontends.nir.load.load_nir`.
+        Framework whose NIR conventions apply; see :func:`snnc.frontends.nir.load.load_nir`.
     detach
-        Where gradients stop inside neurons, which files do not say: one of :data:`snnc.frontends.onnx.recovery.detaching.DETACHES`.
+        Where gradients stop inside neurons, which files do not define: one of :data:`snnc.frontends.onnx.recovery.detaching.DETACHES`.
 
     Raises
     ------

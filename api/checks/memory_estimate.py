@@ -22,7 +22,7 @@ class MemoryEstimate:
     Attributes
     ----------
     target, precision, steps, batch, training
-        What the prediction is for; `training`: a training step, otherwise a forward pass.
+        Settings of the prediction; `training`: for a training step, otherwise for a forward pass.
     segment
         Steps between two checkpoints; None if there are none.
     bytes

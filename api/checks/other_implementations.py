@@ -51,11 +51,11 @@ class Other:
     Attributes
     ----------
     name
-        Of the implementation.
+        Name of the implementation.
     graph, arrays
-        What snnc has to run, and on what.
+        The graph and the input arrays for snnc's run.
     outputs, hidden
-        What came out, and the values inside.
+        The outputs of the run, and its hidden values.
     stepwise
         Whether it ran step by step.
     """

@@ -55,9 +55,9 @@ class Verification:
     Attributes
     ----------
     target
-        What ran snnc's network.
+        The target that ran snnc's network.
     against
-        What the other implementation is.
+        Name of the other implementation.
     inputs
         Shape of each array that both ran on.
     stepwise

@@ -1,4 +1,4 @@
-"""``snnc bench``: measurements that compare strategies and follow compile time."""
+"""``snnc bench``: measurements of mappings, compile times and training steps."""
 
 from __future__ import annotations
 
@@ -19,46 +19,61 @@ def bench(
         typer.Option(
             "--suite",
             help="mapping: strategies compared; compile: seconds and memory; cpu, cuda: training steps compared with other frameworks; "
-            "paper: the networks of one paper (arXiv 2311.04386), a GPU's time and the time predicted for IPUs.",
+            "paper: the networks of arXiv 2311.04386, measured on a GPU and predicted for IPUs.",
         ),
     ] = "mapping",
     nets: Annotated[
-        str, typer.Option("--nets", metavar="PATTERNS", help="Only nets of these names, with commas between: 'logged-*', 'w1,shd-x*'.")
+        str, typer.Option("--nets", metavar="PATTERNS", help="Only nets with these names, separated by commas: 'logged-*', 'w1,shd-x*'.")
     ] = "*",
     json_file: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write the rows as JSON; - for stdout.")] = None,
     plot: Annotated[
-        Path | None, typer.Option("--plot", metavar="FILE", help="With --suite compile, cpu or cuda: draw the rows, .svg.")
+        Path | None, typer.Option("--plot", metavar="FILE", help="With --suite compile, cpu or cuda: draw the rows in this .svg file.")
     ] = None,
     listing: Annotated[bool, typer.Option("--list", help="Print the names of the nets that would run, and stop.")] = False,
     engines: Annotated[
         str, typer.Option("--engines", metavar="NAMES", help="With --suite cpu or cuda: only these, as in snnc:exact,torch,jax.")
     ] = "",
-    rounds: Annotated[int | None, typer.Option("--rounds", min=1, help="With --suite cpu or cuda: turns of each engine, 7.")] = None,
-    threads: Annotated[int | None, typer.Option("--threads", min=1, help="With --suite cpu or cuda: cores of each engine, all.")] = None,
+    rounds: Annotated[
+        int | None, typer.Option("--rounds", min=1, help="With --suite cpu or cuda: turns of each engine (default 7).")
+    ] = None,
+    threads: Annotated[
+        int | None, typer.Option("--threads", min=1, help="With --suite cpu or cuda: cores of each engine (default all).")
+    ] = None,
     ways: Annotated[
         str | None,
-        typer.Option("--ways", metavar="WAYS", help="With --suite cuda: fastest, as a trial finds it for each engine; or all."),
+        typer.Option(
+            "--ways",
+            metavar="WAYS",
+            help="With --suite cuda: measure only the fastest variant of each engine, found by a short "
+            "trial (fastest, the default), or all.",
+        ),
     ] = None,
     first_step: Annotated[
         float | None,
-        typer.Option("--first-step", min=1, metavar="SECONDS", help="With --suite cuda: leave out ways that compile for longer, 60."),
+        typer.Option(
+            "--first-step",
+            min=1,
+            metavar="SECONDS",
+            help="With --suite cuda: skip variants that take more than this many seconds to compile (default 60).",
+        ),
     ] = None,
     resume: Annotated[
-        bool, typer.Option("--resume", help="With --suite cuda: keep the rows of the file of --json and measure those that are missing.")
+        bool, typer.Option("--resume", help="With --suite cuda: keep the rows that the --json file holds, and measure the missing ones.")
     ] = False,
 ) -> None:
-    """Measure: mappings by snnc and by baselines (predicted steps), compile times, or training steps here, compared with other frameworks.
+    """Measure mappings by snnc and by baselines (predicted), compile times, or training steps on this machine and in other frameworks.
 
-    Every row runs in a process of its own, so that its seconds and its peak memory are its own; one that fails is a row with an error.
-    The file of rows grows row by row: what ends a run of hours loses none of them.
-    In the suites cpu and cuda all engines train the same network, show equal numbers first, and take turns. cuda needs a GPU and nvcc; with
-    SNNC_CUDA_ON_HOST=1 the processor replaces the GPU, which checks everything and measures nothing. Slow preparations (building snnc's
+    Every row runs in a separate process, so its seconds and its peak memory belong to it alone. A failure is a row with an error. The
+    file is rewritten after each row, so an interrupted run keeps the rows that it measured.
+    In the suites cpu and cuda all engines train the same network and take turns; before anything is timed, their numbers must agree. cuda
+    needs a GPU and nvcc. With SNNC_CUDA_ON_HOST=1 the processor replaces the GPU: this checks the suite, but its times mean nothing. Slow
+    preparations (building snnc's
     programs, compilers of frameworks) run in parallel before anything is timed.
 
     Example: snnc bench --suite mapping --nets 'logged-*' --json rows.json
 
-    The suite paper is of one paper, arXiv 2311.04386: it predicts that paper's networks on IPUs and measures them on a GPU, where there is
-    one; both have columns of their own.
+    The suite paper covers the networks of arXiv 2311.04386. It predicts their training steps on IPUs and measures them on a GPU, if there
+    is one, in separate columns.
 
     Example: snnc bench --suite cpu --nets 'w1*' --json rows.json --plot rows.svg
     """
@@ -160,7 +175,7 @@ def _on_cuda(
         return
     to_file = json_file is not None and str(json_file) != "-"
     if resume and not to_file:
-        raise BenchError("--resume goes on with the file of --json; name one.")
+        raise BenchError("--resume continues the file of --json; name one.")
     found: dict[str, Any] = {}
     options = CudaBenchOptions(rounds, threads, ways or FASTEST, first_step or FIRST_STEP_S, json_file if resume else None)
     try:
@@ -226,14 +241,14 @@ def _check_only_cpu(engines: str, rounds: int | None, threads: int | None) -> No
     from snnc.errors import BenchError
 
     if engines or rounds is not None or threads is not None:
-        raise BenchError("--engines, --rounds and --threads belong to --suite cpu and cuda; the other suites compile and predict, once.")
+        raise BenchError("--engines, --rounds and --threads are for --suite cpu and cuda; the other suites compile and predict once.")
 
 
 def _check_only_cuda(ways: str | None, first_step: float | None, resume: bool) -> None:
     from snnc.errors import BenchError
 
     if ways is not None or first_step is not None or resume:
-        raise BenchError("--ways, --first-step and --resume belong to --suite cuda.")
+        raise BenchError("--ways, --first-step and --resume are for --suite cuda.")
 
 
 def _check_plot(suite: str, plot: Path | None) -> None:

@@ -23,7 +23,9 @@ from snnc.cli.console import columns, result, result_json, warn, working
 
 def check(
     model: ModelArgument,
-    data: Annotated[Path | None, typer.Option("--data", help="An npz archive with inputs, to count what neurons really send.")] = None,
+    data: Annotated[
+        Path | None, typer.Option("--data", help="An npz archive with inputs, to count spikes and synaptic operations on them.")
+    ] = None,
     input_kind: Annotated[str | None, typer.Option("--input-kind", help="What the inputs hold: spikes (0 or 1) or values.")] = None,
     ann2snn: ConvertOption = False,
     calibration: CalibrationOption = None,
@@ -34,9 +36,10 @@ def check(
     dialect: DialectOption = None,
     detach: DetachOption = None,
 ) -> None:
-    """Show what snnc understands of a model: layers, neurons with their equations, synaptic operations, and what was taken for granted.
+    """Show what snnc understood of a model: layers, neurons with their equations, synaptic operations, and assumptions.
 
-    Synaptic operations (SynOps) are weights applied because a source neuron fired; without data the table holds how many there are at most.
+    A synaptic operation (SynOp) is one weight applied because one source neuron fired. Without data the table has their largest possible
+    number.
 
     Example: snnc check model.onnx --data x.npz
     """

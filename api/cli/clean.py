@@ -13,17 +13,17 @@ from snnc.cli.console import result, result_json
 
 def clean(
     folders: Annotated[
-        list[Path] | None, typer.Argument(help="Folders in which outputs were written, to look for leftovers there too.", metavar="[DIR]…")
+        list[Path] | None, typer.Argument(help="Folders to which outputs were written; leftovers are searched there too.", metavar="[DIR]…")
     ] = None,
     cache: Annotated[bool, typer.Option("--cache", help="Only the cache.")] = False,
-    leftovers: Annotated[bool, typer.Option("--leftovers", help="Only what ended processes left.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would go, and delete nothing.")] = False,
+    leftovers: Annotated[bool, typer.Option("--leftovers", help="Only leftovers of ended processes.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="List what would be deleted, and delete nothing.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Delete what snnc keeps in its cache and can build again, and the temporary folders and files that killed processes left.
+    """Delete the contents of snnc's cache, which it can build again, and temporary files and folders that killed processes left.
 
-    Only what has a name that snnc gives, and belongs to you, is deleted; what a running process uses stays. Projects and their weights
-    are never touched.
+    Only files and folders that belong to you and have names that snnc gives are deleted; those in use by a running process stay.
+    Projects and their weights are never touched.
 
     Example: snnc clean --dry-run
     """
@@ -34,7 +34,7 @@ def clean(
     places = tuple(folders or ())
     for place in places:
         if not place.is_dir():
-            raise CleanFolderError(f"{str(place)!r} is not a folder; name folders in which snnc wrote something, or none.")
+            raise CleanFolderError(f"{str(place)!r} is not a folder; name folders to which snnc wrote, or none.")
     both = cache == leftovers
     kept, busy = in_cache() if cache or both else ([], 0)
     waste: list[Waste] = [*kept, *(left_over(places) if leftovers or both else [])]

@@ -34,12 +34,12 @@ ConvertedStepsOption: TypeAlias = Annotated[
 ]
 SeedOption: TypeAlias = Annotated[int, typer.Option("--seed", help="Seed of everything random.", min=0)]
 RecordOption: TypeAlias = Annotated[
-    int | None, typer.Option("--record", help="Keep the spikes of that many samples in the project, for snnc inspect.", min=1)
+    int | None, typer.Option("--record", help="Store the spikes of this many samples in the project, for snnc inspect.", min=1)
 ]
 
 
 def chosen_options(context: typer.Context) -> dict[str, Any]:
-    """Return those values of a command that are keywords of :func:`snnc.compile` of the same name."""
+    """Return the values of a command's parameters that are also keywords of :func:`snnc.compile`."""
     from snnc.options.keywords import CompileKeywords
 
     return {name: context.params[name] for name in CompileKeywords.__annotations__ if name in context.params}
@@ -51,7 +51,7 @@ def refuse_without_effect(context: typer.Context, alone: str, idle: Collection[s
     Parameters
     ----------
     context
-        Of the command.
+        The command's context.
     alone
         The option, as it was given.
     idle
@@ -72,12 +72,12 @@ def refuse_without_effect(context: typer.Context, alone: str, idle: Collection[s
 
 
 def check_seed(seed: int | None, model: Path, target: str | None) -> None:
-    """Refuse a seed where a run draws nothing.
+    """Refuse a seed if the run uses no random numbers.
 
     Raises
     ------
     OptionTargetError
-        Nothing is placed on tiles: the target has none, or the project was placed when it was compiled.
+        Nothing is placed on tiles: the target has no tiles, or the project was placed when it was compiled.
     """
     if seed is None:
         return
@@ -88,7 +88,7 @@ def check_seed(seed: int | None, model: Path, target: str | None) -> None:
     own = load_options(model).target if is_project(model) else DEFAULT
     if (is_project(model) and target in (None, own)) or not backend_of(target or DEFAULT).has_tiles:
         raise OptionTargetError(
-            f"seed = {seed} (--seed) is for placing a network on the tiles of a machine, and this run places nothing; leave it out."
+            f"seed = {seed} (--seed) only affects the placement on the tiles of a machine, and this run places nothing; leave it out."
         )
 
 
@@ -99,7 +99,7 @@ TrustOption: TypeAlias = Annotated[
 
 
 def permitted(model: Path, trust: bool, target: str | None = None) -> bool:
-    """Ask at a terminal whether the program of a project that somebody else compiled may be executed; return what --trust becomes.
+    """Ask at a terminal whether a project that somebody else compiled may be executed; return the resulting value of --trust.
 
     Raises
     ------
@@ -148,7 +148,7 @@ def check_recordable(record: int | None, model: Path, target: str | None) -> Non
 
     if not is_project(model):
         raise RecordingError(
-            f"--record stores spikes in a project's folder, and {str(model)!r} is not one; first: snnc compile {model} -o DIR"
+            f"--record stores spikes in a project's folder, and {str(model)!r} is not one; run this first: snnc compile {model} -o DIR"
         )
     own = load_options(model).target
     if target not in (None, own):

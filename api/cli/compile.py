@@ -37,7 +37,7 @@ def compile_(
     ] = "gc200",
     batch: Annotated[int | None, typer.Option("--batch", help="Samples of one run or training step (default 32).")] = None,
     steps: Annotated[
-        int | None, typer.Option("--steps", help="Time steps of a sequence; where the model fixes another number, this one.")
+        int | None, typer.Option("--steps", help="Time steps of a sequence; overrides the number that the model fixes.")
     ] = None,
     loss: Annotated[
         str | None, typer.Option("--loss", help="Makes it trainable: ce_count, mse_rate, ce_count:classes=10 … (how-to: losses)")
@@ -59,9 +59,7 @@ def compile_(
     ] = None,
     learnable: Annotated[
         str | None,
-        typer.Option(
-            "--learnable", metavar="NAMES", help=help_of("learnable", "Neuron parameters that training changes too: beta,threshold.")
-        ),
+        typer.Option("--learnable", metavar="NAMES", help=help_of("learnable", "Neuron parameters to train: beta,threshold.")),
     ] = None,
     surrogate: Annotated[
         str | None, typer.Option("--surrogate", help=help_of("surrogate", "Derivative of a spike: atan (default), fast_sigmoid:25 …"))
@@ -80,7 +78,7 @@ def compile_(
     parts: Annotated[
         int | None,
         typer.Option(
-            "--parts", help=help_of("parts", "Cut populations with sparse connections into this many parts; 1: leave them whole.")
+            "--parts", help=help_of("parts", "Cut populations with sparse connections into this many parts; 1 leaves them whole.")
         ),
     ] = None,
     mode: Annotated[str, typer.Option("--mode", help=help_of("mode", "More spikes than that: exact (further windows) or drop."))] = "exact",
@@ -92,7 +90,7 @@ def compile_(
         typer.Option(
             "--recompute",
             metavar="auto|off|N",
-            help=help_of("recompute", "Run segments (of N iterations) forward again, to keep less: auto."),
+            help=help_of("recompute", "Run segments (of N iterations) forward twice, to store fewer states: auto (default), off or N."),
         ),
     ] = "auto",
     streaming: Annotated[
@@ -101,17 +99,19 @@ def compile_(
             "--streaming",
             metavar="auto|off|inputs|boundaries|history",
             help=help_of(
-                "streaming", "What may wait outside the tiles where nothing fits: inputs; segments' beginnings; their states: auto."
+                "streaming",
+                "Data that may be stored outside the tiles if they are too small: auto (default), off, inputs, boundaries "
+                "(first states of segments), history (all their states).",
             ),
         ),
     ] = "auto",
     memory: Annotated[
         str | None,
-        typer.Option("--memory", metavar="BYTES", help=help_of("memory", "What a training step may take, as in 500M.")),
+        typer.Option("--memory", metavar="BYTES", help=help_of("memory", "Memory limit of a training step, such as 500M.")),
     ] = None,
-    threads: Annotated[int | None, typer.Option("--threads", help=help_of("threads", "How many threads."))] = None,
+    threads: Annotated[int | None, typer.Option("--threads", help=help_of("threads", "Number of threads."))] = None,
     truncate: Annotated[
-        int | None, typer.Option("--truncate", metavar="K", help=help_of("truncate", "Cut the gradient every K steps."))
+        int | None, typer.Option("--truncate", metavar="K", help=help_of("truncate", "Cut the gradient every K steps (truncated BPTT)."))
     ] = None,
     input_gradients: Annotated[
         bool,
@@ -126,7 +126,9 @@ def compile_(
     ] = "float32",
     data: Annotated[
         Path | None,
-        typer.Option("--data", help=help_of("calibrate", "An npz archive with inputs, to measure how often neurons fire; any, for --run.")),
+        typer.Option(
+            "--data", help=help_of("calibrate", "An npz archive with inputs, to measure how often neurons fire; with --run, on any target.")
+        ),
     ] = None,
     input_kind: Annotated[str | None, typer.Option("--input-kind", help="What the inputs hold: spikes (0 or 1) or values.")] = None,
     estimate_only: Annotated[bool, typer.Option("--estimate-only", help="Plan and predict; write nothing.")] = False,
@@ -134,7 +136,7 @@ def compile_(
         str, typer.Option("--strategy", help="With --estimate-only: snnc, or a baseline: linear, random, metis, greedy.")
     ] = "snnc",
     activity: Annotated[
-        float | None, typer.Option("--activity", help="With --estimate-only: spikes a neuron and step to assume (default 0.05).")
+        float | None, typer.Option("--activity", help="With --estimate-only: assumed spikes per neuron and step (default 0.05).")
     ] = None,
     run: Annotated[bool, typer.Option("--run", help="Build it, run one batch and compare with the reference.")] = False,
     dump_after: Annotated[str | None, typer.Option("--dump-after", metavar="PASS", help="Print the graph after a pass and stop.")] = None,
@@ -146,11 +148,11 @@ def compile_(
     dialect: DialectOption = None,
     detach: DetachOption = None,
     overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Delete the trained weights of the project that is replaced; by default they are put aside.")
+        bool, typer.Option("--overwrite", help="Delete the trained weights of the replaced project; by default they are kept in before-1/.")
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Compile a model for a machine: understand it, map it onto the tiles, emit a program with its plan and report.
+    """Compile a model for a target: read it, map it onto the tiles of a machine, and write the program, its plan and its report.
 
     Example: snnc compile model.onnx --target gc200 -o build/
     """
@@ -220,21 +222,21 @@ def _show_needed(found: MemoryEstimate, as_json: bool) -> None:
 
 
 def _check_estimate(wanted: bool, *, run: bool, strategy: str, activity: float | None) -> None:
-    """Refuse options that need an estimate, or that an estimate cannot have."""
+    """Refuse options that need an estimate, and options that an estimate does not accept."""
     from snnc.errors import EstimateError
 
     if wanted and run:
-        raise EstimateError("--estimate-only emits no program that --run could run; leave one of them out.")
+        raise EstimateError("--estimate-only emits no program for --run; leave one of them out.")
     if not wanted and (strategy != "snnc" or activity is not None):
         raise EstimateError("--strategy and --activity are for estimates; add --estimate-only.")
 
 
 def _check_written(output: Path | None, *, estimate_only: bool, dump_after: str | None, run: bool) -> None:
-    """Refuse what needs a project where none is written."""
+    """Refuse options that need a project if none is written."""
     from snnc.errors import OptionConflictError
 
     if estimate_only and output is not None:
-        raise OptionConflictError(f"--estimate-only writes no project, and -o {output} asks for one; leave one of them out.")
+        raise OptionConflictError(f"--estimate-only writes no project, so -o {output} has no effect; leave one of them out.")
     if dump_after is not None and (run or estimate_only):
         what = "--run" if run else "--estimate-only"
         raise OptionConflictError(f"--dump-after stops after a pass, so {what} has no effect; leave one of them out.")

@@ -28,13 +28,13 @@ if TYPE_CHECKING:
 
 def convert(
     model: ModelArgument,
-    output: Annotated[Path, typer.Argument(help="The file to write; its suffix, .onnx or .nir, says the format.", metavar="FILE")],
+    output: Annotated[Path, typer.Argument(help="The file to write; its suffix, .onnx or .nir, selects the format.", metavar="FILE")],
     form: Annotated[
         str | None,
         typer.Option("--form", help="ONNX: 'plain', standard operators only (the default), or 'functions', a node for each population."),
     ] = None,
     steps: Annotated[
-        int | None, typer.Option("--steps", help="Time steps of a sequence; where the model fixes another number, this one.")
+        int | None, typer.Option("--steps", help="Time steps of a sequence; overrides the number that the model fixes.")
     ] = None,
     ann2snn: ConvertOption = False,
     calibration: CalibrationOption = None,
@@ -46,8 +46,9 @@ def convert(
 ) -> None:
     """Write a model, or a compiled project with its trained weights, as an ONNX or NIR file.
 
-    An ONNX file holds one Scan over the time steps and runs in ONNX Runtime; batch and, unless fixed, steps are open in it.
-    Reading a file that snnc wrote gives back the same network: what the format has no words for is noted in the file's metadata.
+    An ONNX file holds one Scan over the time steps and runs in ONNX Runtime; the batch size is open, and so is the number of
+    steps unless the network fixes it. Reading a file that snnc wrote restores the same network: the file's metadata hold what
+    the format cannot express.
 
     Example: snnc convert build/ model.onnx
     """
@@ -80,7 +81,7 @@ def convert(
 
 
 def writer_for(output: Path, dt: float | None, form: str | None = None) -> Callable[[Graph, Path], list[Path]]:
-    """Return what writes a file of the suffix of `output`.
+    """Return the function that writes the format of `output`'s suffix.
 
     Raises
     ------
@@ -106,7 +107,7 @@ def writer_for(output: Path, dt: float | None, form: str | None = None) -> Calla
 
 def _nir_writer(dt: float | None) -> Callable[[Graph, Path], list[Path]]:
     if dt is None:
-        raise OptionValueError("NIR is in continuous time; say with --dt how many seconds a step is, for example --dt 1e-4.")
+        raise OptionValueError("NIR is in continuous time; give the length of a time step in seconds, for example --dt 1e-4.")
     from snnc.frontends.nir import write_nir
 
     def to_nir(graph: Graph, path: Path) -> list[Path]:

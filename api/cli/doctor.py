@@ -10,7 +10,7 @@ from snnc.cli.console import result, result_json
 
 
 def doctor(as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> None:
-    """Look for what snnc can use on this machine, and say how to get what is missing.
+    """List the tools that snnc can use on this machine, and how to install the missing ones.
 
     Example: snnc doctor
     """

@@ -37,25 +37,29 @@ def emulate(
     sources: Annotated[
         list[Path] | None, typer.Argument(help="The host program, then codelets and further host code.", metavar="FILE…")
     ] = None,
-    include: Annotated[list[Path] | None, typer.Option("-I", "--include", help="A folder for #include; may be given again.")] = None,
-    define: Annotated[list[str] | None, typer.Option("-D", "--define", help="NAME or NAME=VALUE; may be given again.")] = None,
+    include: Annotated[list[Path] | None, typer.Option("-I", "--include", help="A folder for #include; may be repeated.")] = None,
+    define: Annotated[list[str] | None, typer.Option("-D", "--define", help="NAME or NAME=VALUE; may be repeated.")] = None,
     flag: Annotated[list[str] | None, typer.Option("--flag", help="A flag for the C++ compiler, such as --flag=-lm.")] = None,
     ipu: Annotated[str, typer.Option("--ipu", help="The emulated hardware: ipu1, ipu2, ipu21 or none.")] = "ipu2",
     sanitize: Annotated[str, typer.Option("--sanitize", help="Sanitizers of the compiler: address, undefined, …")] = "",
-    check_bounds: Annotated[bool, typer.Option("--check-bounds", help="A vertex that writes beyond a field is an error.")] = False,
-    check_undefined: Annotated[bool, typer.Option("--check-undefined", help="Reading what WriteUndef left is an error.")] = False,
-    check_workers: Annotated[bool, typer.Option("--check-workers", help="Workers that write one word are an error.")] = False,
-    lenient_memory: Annotated[bool, typer.Option("--lenient-memory", help="Too much on a tile is only a warning.")] = False,
-    profile: Annotated[Path | None, typer.Option("--profile", help="Write the profile of the run there, as JSON.")] = None,
-    output: Annotated[Path | None, typer.Option("-o", "--output", help="Copy the built program there and do not run it.")] = None,
+    check_bounds: Annotated[bool, typer.Option("--check-bounds", help="Report vertices that write outside a field, as an error.")] = False,
+    check_undefined: Annotated[
+        bool, typer.Option("--check-undefined", help="Report reads of elements that are undefined since WriteUndef, as an error.")
+    ] = False,
+    check_workers: Annotated[
+        bool, typer.Option("--check-workers", help="Report workers that write the same 32-bit word, as an error.")
+    ] = False,
+    lenient_memory: Annotated[bool, typer.Option("--lenient-memory", help="Only warn if a tile holds more than its memory.")] = False,
+    profile: Annotated[Path | None, typer.Option("--profile", help="File for the profile of the run, JSON.")] = None,
+    output: Annotated[Path | None, typer.Option("-o", "--output", help="Copy the built program to this file and do not run it.")] = None,
     prefix: Annotated[
         bool, typer.Option("--prefix", help="Print the install prefix for CMake and Makefiles, and do nothing else.")
     ] = False,
 ) -> None:
     """Build a Poplar program against the emulator and run it; its output and exit code are passed on.
 
-    What was built before is found again by content. Codelets are found where the program looks for them, among FILE…, or beside the
-    host program. With --prefix: CMAKE_PREFIX_PATH for find_package(poplar), -I and -L folders, and bin/popc.
+    Builds are cached by content. Codelets are searched where the program looks for them, then among FILE…, then next to the host
+    program. With --prefix: CMAKE_PREFIX_PATH for find_package(poplar), -I and -L folders, and bin/popc.
 
     Example: snnc emulate host.cpp codelets.cpp -- 1000 --device model-ipu2
     """
@@ -74,7 +78,7 @@ def emulate(
     if output is not None:
         refuse_without_effect(ctx, "-o, which copies the program and does not run it", OF_RUNS)
         if ctx.meta.get(REST):
-            raise OptionConflictError("arguments after -- are for a run, and -o copies the program without one; leave one of them out.")
+            raise OptionConflictError("arguments after -- are for a run, and -o does not run the program; leave one of them out.")
     if ipu not in IPUS:
         raise CommandLineError(f"--ipu {ipu}: there are {', '.join(IPUS)}")
     for written in (output, profile):

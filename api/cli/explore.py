@@ -26,16 +26,18 @@ def explore(
     context: typer.Context,
     model: ModelArgument,
     targets: Annotated[
-        str, typer.Option("--targets", help="Machines of: snnc targets, or TOML files, with commas.")
+        str, typer.Option("--targets", help="Machines of snnc targets, or TOML files, separated by commas.")
     ] = "gc200,bow,pod4,pod16",
-    batch: Annotated[str, typer.Option("--batch", help="Batch sizes, with commas.")] = "32",
+    batch: Annotated[str, typer.Option("--batch", help="Batch sizes, separated by commas.")] = "32",
     activity: Annotated[
-        str | None, typer.Option("--activity", help="Spikes a neuron and step to assume, with commas (default 0.05).")
+        str | None, typer.Option("--activity", help="Assumed spikes per neuron and step, separated by commas (default 0.05).")
     ] = None,
     steps: Annotated[
-        int | None, typer.Option("--steps", help="Time steps of a sequence; where the model fixes another number, this one.")
+        int | None, typer.Option("--steps", help="Time steps of a sequence; overrides the number that the model fixes.")
     ] = None,
-    loss: Annotated[str | None, typer.Option("--loss", help="Prices a training step: ce_count, ce_rate, mse_count …")] = None,
+    loss: Annotated[
+        str | None, typer.Option("--loss", help="Predict a training step with this loss: ce_count, ce_rate, mse_count …")
+    ] = None,
     loss_output: Annotated[str | None, typer.Option("--loss-output", metavar="NAME", help=help_of("loss_output", LOSS_OUTPUT))] = None,
     optimizer: Annotated[
         str | None,
@@ -52,14 +54,16 @@ def explore(
     strategy: Annotated[str, typer.Option("--strategy", help="snnc, or a baseline: linear, random, metis, greedy.")] = "snnc",
     input_kind: Annotated[str | None, typer.Option("--input-kind", help="What the inputs hold: spikes (0 or 1) or values.")] = None,
     json_file: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write the points as JSON; - for stdout.")] = None,
-    plot: Annotated[Path | None, typer.Option("--plot", metavar="FILE", help="Draw throughput, memory and bound: .html or .svg.")] = None,
+    plot: Annotated[
+        Path | None, typer.Option("--plot", metavar="FILE", help="Draw throughput, memory and bound in this .html or .svg file.")
+    ] = None,
     dt: DtOption = None,
     dialect: DialectOption = None,
     detach: DetachOption = None,
 ) -> None:
     """Predict throughput, memory and bounds of a model over machines, batch sizes and activities, without emitting code.
 
-    A point that does not fit says why. With a loss, a step is a training step; without, a forward pass.
+    For a point that does not fit, the row has the reason. With a loss, a step is a training step; without one, a forward pass.
 
     Example: snnc explore model.onnx --targets gc200,bow,pod4 --batch 1,16,64 --activity 0.01,0.1 --plot explore.html
     """
@@ -109,7 +113,7 @@ def _numbers(option: str, text: str, kind: type[Number]) -> list[Number]:
     try:
         return [kind(part) for part in text.split(",") if part.strip()]
     except ValueError:
-        raise ExploreError(f"{option} {text!r} is not a list of numbers; write them with commas, as in {option} 1,16,64.") from None
+        raise ExploreError(f"{option} {text!r} is not a list of numbers; separate them by commas, as in {option} 1,16,64.") from None
 
 
 def _check_plot(plot: Path | None) -> None:
@@ -117,7 +121,7 @@ def _check_plot(plot: Path | None) -> None:
     from snnc.exploring.plot import FORMATS
 
     if plot is not None and plot.suffix.lower().removeprefix(".") not in FORMATS:
-        raise ExploreError(f"{str(plot)!r} does not name a format of a plot; end it in {' or '.join('.' + f for f in FORMATS)}.")
+        raise ExploreError(f"{str(plot)!r} has no suffix of a plot; use {' or '.join('.' + f for f in FORMATS)}.")
 
 
 def _write(json_file: Path | None, plot: Path | None, name: str, points: list[Any]) -> None:

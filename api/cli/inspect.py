@@ -10,7 +10,7 @@ import typer
 from snnc.cli.console import result
 
 DRAWN = ("html", "svg", "png")
-"""Formats that go to a file when nobody names one."""
+"""Formats that are written to a file even without -o."""
 
 
 def inspect(
@@ -23,12 +23,12 @@ def inspect(
     compare: Annotated[Path | None, typer.Option("--compare", help="A second project or plan.json, shown next to the first.")] = None,
     output: Annotated[Path | None, typer.Option("-o", "--output", help="The file to write.")] = None,
 ) -> None:
-    """Draw where everything of a project is placed, what it costs, what limits it and why.
+    """Write the report of a project: placement, predicted cost, bottleneck, memory and traffic.
 
     html is a page that works offline; svg and png are maps of the tiles; json holds everything the page shows; graphml and dot are the
     dataflow graph; trace is the timeline for chrome://tracing and Perfetto.
 
-    Of a project without tiles (cpu, cuda, reference): html, text and json. Of a profile of an emulated program: text, json and trace.
+    A project without tiles (cpu, cuda, reference) has html, text and json; a profile of an emulated program text, json and trace.
 
     Example: snnc inspect build/ --format html -o report.html
     """

@@ -39,13 +39,13 @@ _SURROUNDINGS: Final = frozenset(
     {errno.ENAMETOOLONG, errno.ELOOP, errno.EACCES, errno.EPERM, errno.EROFS}  # a path
     | {errno.ENOSPC, errno.EDQUOT, errno.EMFILE}  # too much of something
 )
-"""What files and folders do to snnc, and not snnc to itself."""
+"""Errors caused by files and folders, not by a fault in snnc."""
 
 _CLICK: Final[type[Exception]] = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException")
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run the command line and exit; signals that end the process let it tidy up first."""
+    """Run the command line and exit; signals that end the process run its clean-up first."""
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) == signal.SIG_DFL:
             signal.signal(number, _end)
@@ -142,7 +142,7 @@ def _as_snnc_error(error: Exception) -> SnncError:
         text = str(error.format_message() if hasattr(error, "format_message") else error).strip() or "No command."
         return CommandLineError(f"{text[:1].lower()}{text[1:].rstrip('.')}; see snnc --help.")
     if isinstance(error, MemoryError):
-        return MemoryShortError("this machine has too little memory for that; use a smaller batch or fewer steps.")
+        return MemoryShortError("this machine has too little memory; use a smaller batch or fewer steps.")
     if isinstance(error, OSError) and error.filename is None and error.errno is not None:
         return OutputFileError(f"the output cannot be written: {(error.strerror or str(error)).lower()}.")
     if isinstance(error, OSError) and error.errno in _SURROUNDINGS:

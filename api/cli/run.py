@@ -28,7 +28,7 @@ from snnc.cli.console import note, result, result_json, working
 def run(
     model: ModelArgument,
     inputs: Annotated[Path, typer.Option("--inputs", help="An npz archive with an array for each input of the model.")],
-    outputs: Annotated[Path, typer.Option("--outputs", help="The npz archive to write, an array for each output.")],
+    outputs: Annotated[Path, typer.Option("--outputs", help="The npz archive to write, with an array for each output.")],
     target: Annotated[str | None, typer.Option("--target", help="cpu, cuda, reference, or a machine of: snnc targets.")] = None,
     ann2snn: ConvertOption = False,
     calibration: CalibrationOption = None,
@@ -37,14 +37,14 @@ def run(
     dt: DtOption = None,
     dialect: DialectOption = None,
     record: RecordOption = None,
-    seed: Annotated[int | None, typer.Option("--seed", help="Seed of placing on another machine (default 0).", min=0)] = None,
+    seed: Annotated[int | None, typer.Option("--seed", help="Seed of the placement on another machine (default 0).", min=0)] = None,
     trust: TrustOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Run a model, or a compiled project, on the arrays of a file.
 
-    Arrays carry the names of the model's inputs and outputs. A model that takes the whole sequence in one call keeps its own layout;
-    one that takes a single step is given [steps, batch, …], its initial states by their names, and gives every output as [steps, batch, …].
+    Arrays have the names of the model's inputs and outputs. For a model of whole sequences they have the model's own layout. A model of a
+    single step takes inputs of [steps, batch, …] and initial states by their names, and returns every output as [steps, batch, …].
 
     Example: snnc run model.onnx --inputs x.npz --outputs y.npz
     """

@@ -16,9 +16,9 @@ def targets(
     name: Annotated[str | None, typer.Argument(help="A machine or a TOML file, to be checked and printed.", metavar="[TARGET]")] = None,
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> None:
-    """List what --target knows; with the name of a machine, print its file: every number and its source.
+    """List the targets; with the name of a machine, print its file: every number and its source.
 
-    Such a file is where a description of your own machine starts: snnc targets gc200 > mine.toml
+    To describe your own machine, start from such a file: snnc targets gc200 > mine.toml
 
     Example: snnc targets
     """
@@ -50,7 +50,7 @@ def targets(
 
 
 def table(machines: list[Target]) -> list[str]:
-    """Lines of the table; links are all links of the chip that has most, in one direction."""
+    """Lines of the table; the column of links sums all links of the chip that has the most, in one direction."""
     heads = f"{'target':10} {'chips':>5} {'tiles':>7} {'tile':>8} {'memory':>10} {'clock':>9} {'workers':>7} {'exchange':>10} {'links':>9} "
     lines = [heads + f"{'streaming':>10} {'fp32 MACs':>9}"]
     for m in machines:

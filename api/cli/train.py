@@ -46,11 +46,15 @@ def train(
     epochs: Annotated[int | None, typer.Option("--epochs", help="How often to go through the data (default 1).")] = None,
     first_epoch: Annotated[
         int | None,
-        typer.Option("--first-epoch", help="Epochs that earlier runs made with these data and this seed: orders of samples go on."),
+        typer.Option(
+            "--first-epoch", help="Epochs already trained with these data and this seed; the order of samples continues from there."
+        ),
     ] = None,
     lr: Annotated[
         str | None,
-        typer.Option("--lr", help="Learning rate, a number or a schedule: cosine:0.1,epochs=20; by default the one of the compilation."),
+        typer.Option(
+            "--lr", help="Learning rate, a number or a schedule such as cosine:0.1,epochs=20; by default that of the compilation."
+        ),
     ] = None,
     gradient_window: Annotated[
         str | None,
@@ -75,18 +79,20 @@ def train(
         str | None, typer.Option("--validation", "--validation-data", metavar="FILE|KIND:PATH", help="Validation data, like --data.")
     ] = None,
     metrics: Annotated[
-        list[str] | None, typer.Option("--metric", help="Also measured on the validation data: top_3, f1, per_class, confusion, spikes.")
+        list[str] | None, typer.Option("--metric", help="Further metrics of the validation data: top_3, f1, per_class, confusion, spikes.")
     ] = None,
-    monitor: Annotated[str | None, typer.Option("--monitor", help="What says which epoch is the best: loss or accuracy.")] = None,
-    patience: Annotated[
-        int | None, typer.Option("--patience", help="Stop after so many epochs in sequence without a better validation.")
+    monitor: Annotated[
+        str | None, typer.Option("--monitor", help="Quantity that decides which epoch is the best: loss or accuracy.")
     ] = None,
-    min_delta: Annotated[float | None, typer.Option("--min-delta", help="With --patience: improvement that counts as none.")] = None,
+    patience: Annotated[int | None, typer.Option("--patience", help="Stop after this many epochs in a row without improvement.")] = None,
+    min_delta: Annotated[
+        float | None, typer.Option("--min-delta", help="With --patience: improvements up to this size do not count.")
+    ] = None,
     best: Annotated[Path | None, typer.Option("--best", help="File for the weights of the best epoch.")] = None,
     restore_best: Annotated[
         bool, typer.Option("--restore-best", help="End with the weights of the best epoch (kept in model/best.safetensors, or --best).")
     ] = False,
-    log: Annotated[Path | None, typer.Option("--log", help="CSV file with a row an epoch.")] = None,
+    log: Annotated[Path | None, typer.Option("--log", help="CSV file with a row for each epoch.")] = None,
     tensorboard: Annotated[Path | None, typer.Option("--tensorboard", help="Folder for TensorBoard's event files.")] = None,
     checkpoint_every: Annotated[
         str | None,
@@ -100,21 +106,23 @@ def train(
         bool | None,
         typer.Option(
             "--resume/--no-resume",
-            help="Go on with the training that was stopped, from its last checkpoint; --no-resume: begin another one with its weights.",
+            help="Continue the stopped training from its last checkpoint; --no-resume: begin a new training with its weights.",
         ),
     ] = None,
     record: RecordOption = None,
-    seed: Annotated[int | None, typer.Option("--seed", help="Seed of the order; by default the one of the compilation.", min=0)] = None,
+    seed: Annotated[
+        int | None, typer.Option("--seed", help="Seed of the order of samples; by default that of the compilation.", min=0)
+    ] = None,
     trust: TrustOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Train a compiled project where it runs, and keep the weights in its folder.
+    """Train a compiled project on its own target, and store the weights in its folder.
 
     The optimiser's state is stored with the weights: training again continues where it stopped. Processes that torchrun starts train
     together, and the first of them writes: torchrun --nproc-per-node 2 -m snnc train build/ --data digits.npz
 
-    Weights, what the optimiser keeps and the position are saved after every epoch and within it every --checkpoint-every. After Ctrl-C,
-    SIGTERM or a crash the same command with --resume goes on, and ends with the same bits as a training that nobody stopped.
+    Weights, the optimiser's state and the position are saved after every epoch, and within an epoch every --checkpoint-every. After
+    Ctrl-C, SIGTERM or a crash the same command with --resume continues, and ends with the same bits as an uninterrupted training.
 
     Example: snnc train build/ --data digits.npz --epochs 5
     """
@@ -233,7 +241,7 @@ def _fit(
 
 @contextmanager
 def _hint(folder: Path, data: str) -> Iterator[None]:
-    """Say how to go on when a training is stopped."""
+    """Print the command that continues a stopped training."""
     from snnc.backends.runtime.errors import DivergedError
     from snnc.backends.training.ranks import leads
     from snnc.project.resuming import position_of
@@ -242,14 +250,14 @@ def _hint(folder: Path, data: str) -> Iterator[None]:
         yield
     except DivergedError:
         if leads():
-            note(f"to train on from the last good weights: snnc train {folder} --data {data} --no-resume --lr …")
+            note(f"to continue from the last finite weights: snnc train {folder} --data {data} --no-resume --lr …")
         raise
     except Exception:
         raise
     except BaseException:
         found = position_of(folder) if leads() else None
         if found is not None and not found.finished:
-            note(f"training is kept {found.text}; go on with: snnc train {folder} --data {data} --resume")
+            note(f"training is saved {found.text}; continue with: snnc train {folder} --data {data} --resume")
         raise
 
 
@@ -267,7 +275,7 @@ def _show(folder: Path, history: History, cycles: dict[str, float] | None, as_js
         result_json({"loss": history.losses, **shown, "cycles": cycles, "seconds": history.seconds, "left_out": history.dropped})
         return
     if not history.losses:
-        result("nothing is left to train: all epochs are over; give a larger --epochs, or leave out --resume.")
+        result("all epochs are already trained; give a larger --epochs, or leave out --resume.")
     if history.best_epoch is not None:
         early = "; training stopped early" if history.stopped_early else ""
         result(f"best validation: epoch {history.best_epoch + 1}{early}")

@@ -11,7 +11,7 @@ from snnc.cli.common import DialectOption, DtOption, JsonOption, ModelArgument, 
 from snnc.cli.console import result, result_json, working
 
 DISAGREE: Final = 1
-"""Exit code where the two differ."""
+"""Exit code if the two differ."""
 
 
 def verify(
@@ -24,7 +24,7 @@ def verify(
         typer.Option("--target", help="cpu, cuda, reference, or a machine of: snnc targets. Default: the project's own, else reference."),
     ] = None,
     tolerance: Annotated[
-        float, typer.Option("--tolerance", help="Difference of values that still agrees, relative to the largest.")
+        float, typer.Option("--tolerance", help="Largest accepted difference of values, relative to the largest value of the layer.")
     ] = 1e-4,
     per_step: Annotated[bool, typer.Option("--per-step", help="Show all layers step by step, not only those that differ.")] = False,
     dt: DtOption = None,
@@ -33,11 +33,11 @@ def verify(
     trust: TrustOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Run a model in another implementation and in snnc; compare every layer at every step, spikes exactly, values within the tolerance.
+    """Run a model in snnc and in another implementation, and compare every layer at every step: spikes exactly, values within a tolerance.
 
     ONNX files, compiled projects and their hidden layers run in ONNX Runtime, NIR files in a plain interpreter of the format. Random
-    input is binary in every second sample and normally distributed in the others. A file that is one time step is run step by step with
-    its states fed back, from zero unless the archive gives them. Exit code 0 where both agree, 1 where anything differs.
+    input is binary in every second sample and normally distributed in the others. A file of one time step runs step by step with its
+    states fed back; they start at zero unless the archive holds them. The exit code is 0 if both agree, and 1 if anything differs.
 
     Example: snnc verify model.onnx --samples 8 --steps 50
     """

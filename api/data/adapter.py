@@ -46,7 +46,7 @@ class Foreign:
 
 
 def adapt(data: Any, *, sensor: tuple[int, int, int] | None = None, classes: int | None = None, timed: bool = True) -> DataSet:
-    """Make a data set of one of another library, which gives its number of samples and items ``(x, y)`` by number.
+    """Make a data set from one of another library that has a length and items ``(x, y)``.
 
     Parameters
     ----------

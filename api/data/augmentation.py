@@ -24,7 +24,7 @@ class Shift:
     most
         Largest shift, drawn evenly from -most … most for each axis of space; one for all, or one for each. Polarity stays.
     seed
-        Of the drawn numbers.
+        Seed of the random numbers.
     """
 
     most: int | tuple[int, ...]
@@ -57,14 +57,14 @@ class Shift:
 
 @dataclass(frozen=True)
 class Jitter:
-    """Move each event in time by a normal number of its own; those before the start are dropped.
+    """Shift each event in time by a separate normally distributed amount; events before the start are dropped.
 
     Parameters
     ----------
     seconds
         Standard deviation.
     seed
-        Of the drawn numbers.
+        Seed of the random numbers.
     """
 
     seconds: float
@@ -90,9 +90,9 @@ class DropEvents:
     Parameters
     ----------
     probability
-        Of each event to be dropped.
+        Probability with which each event is dropped.
     seed
-        Of the drawn numbers.
+        Seed of the random numbers.
     """
 
     probability: float
@@ -118,7 +118,7 @@ class DropTime:
     share
         Length of the interval, as a share of the time from the first event to the last.
     seed
-        Of the drawn numbers.
+        Seed of the random numbers.
     """
 
     share: float

@@ -18,14 +18,14 @@ from snnc.errors import DataOptionError, SampleError
 
 @dataclass(frozen=True)
 class Bin:
-    """Put events into steps of time, and into cells of space.
+    """Convert events to spikes in time steps, and group them into larger cells of the sensor.
 
     Of `steps`, `dt` and `duration`, give two, or one of the first two:
 
-    - ``steps, dt``: step k takes events from k dt until (k + 1) dt; later ones are left out.
+    - ``steps, dt``: step k takes events from k dt until (k + 1) dt; later ones are dropped.
     - ``steps, duration``: the same with ``dt = duration / steps``.
     - ``dt``: as many steps as the sample needs; those of a batch end with the longest of its samples.
-    - ``steps``: the time from the sample's first event to its last in so many steps.
+    - ``steps``: the time from the sample's first to its last event is divided into this many steps.
 
     Parameters
     ----------
@@ -36,17 +36,17 @@ class Bin:
     duration
         Seconds of all steps.
     downsample
-        How many neighbouring channels, or rows and columns, become one; a number for each axis, or one for all. The last cell may
-        have fewer.
+        Number of neighbouring channels, or of rows and columns, that become one; a number for each axis, or one for all. The last
+        cell may have fewer.
     polarity
-        ``"channels"``: off and on stay apart, an axis of their own; ``"merged"``: there is no such axis.
+        ``"channels"``: off and on are separate channels, the first axis; ``"merged"``: the two are merged, without that axis.
     counts
-        Give how many events each cell has, as an array of values; otherwise one or more are one spike.
+        Return the number of events in each cell as an array of values; otherwise one or more events are one spike.
 
     Raises
     ------
     DataOptionError
-        The settings are out of range or do not go together.
+        The settings are out of range or contradict each other.
     """
 
     steps: int | None = None

@@ -27,7 +27,7 @@ OFFICIAL: Final = {
 
 
 def verify_archive(path: str | Path) -> None:
-    """Compare an archive of MNIST, SHD, SSC, N-MNIST or DVS-Gesture, as it was downloaded, with its published MD5.
+    """Compare a downloaded archive of MNIST, SHD, SSC, N-MNIST or DVS-Gesture with its published MD5.
 
     Extracted files have no published checksums.
 

@@ -26,7 +26,7 @@ _AHEAD: Final = 2
 
 
 class Source(Protocol):
-    """Where the samples of a data set come from.
+    """The source of the samples of a data set.
 
     Attributes
     ----------
@@ -56,7 +56,7 @@ class Transform(Protocol):
     Attributes
     ----------
     gives_time
-        Whether what it returns has a time axis, whatever it was given.
+        Whether its result has a time axis, for any input.
     """
 
     @property
@@ -69,19 +69,19 @@ class Transform(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class DataSet:
-    """Samples in files, read, changed and put together batch by batch.
+    """Samples in files, read, transformed and joined batch by batch.
 
-    Nothing is read before :meth:`batches` is iterated, and memory holds a few batches. Data sets are values: each method returns
-    another one.
+    Nothing is read before :meth:`batches` is iterated, and memory holds a few batches. Data sets are immutable: each method
+    returns a new one.
 
     Parameters
     ----------
     source
         The samples.
     chosen
-        Numbers of the samples that belong to it, in order; None: all.
+        Indices of its samples in the source, in order; None: all.
     transforms
-        What happens to each sample, in order.
+        Steps that are applied to each sample, in order.
     ahead
         Number of batches that the background thread reads ahead.
 

@@ -17,7 +17,7 @@ from snnc.errors import DataOptionError, SampleError
 
 @dataclass(frozen=True)
 class Rate:
-    """Draw spikes whose rate is the value, for each unit and step of its own.
+    """Draw spikes at random, independently for each unit and step, with the value as the rate.
 
     Parameters
     ----------
@@ -29,7 +29,7 @@ class Rate:
         ``"bernoulli"``: the rate, within 0 … 1, is the probability of a spike. ``"poisson"``: it is the expected number of events in a
         step, and one or more are a spike: ``1 - exp(-rate)``.
     seed
-        Of the drawn numbers, which also follow from the epoch and the sample.
+        Seed of the random numbers, which also depend on the epoch and the sample.
     """
 
     steps: int | None = None
@@ -125,16 +125,16 @@ class Latency:
 
 @dataclass(frozen=True)
 class Delta:
-    """Fire where a value has grown by a threshold since the step before.
+    """Fire when a value has grown by at least a threshold since the previous step.
 
     Parameters
     ----------
     threshold
         Smallest change that fires.
     padding
-        Whether the step before the first is as the first; otherwise it is 0.
+        Whether the value before the first step equals the first; otherwise it is 0.
     off
-        Whether a fall by the threshold fires too; spikes are then [T, 2, *shape], falls first and rises second.
+        Whether a decrease by the threshold fires too; spikes are then [T, 2, *shape], falls first and rises second.
     """
 
     threshold: float = 0.1

@@ -27,7 +27,7 @@ class Aer:
     units
         [events], flat indices into `shape`.
     shape
-        Of the sensor: ``(channels,)`` or ``(polarities, height, width)``.
+        Shape of the sensor: ``(channels,)`` or ``(polarities, height, width)``.
     polar
         Whether the first axis of `shape` is the polarity, 0 off and 1 on.
     """
@@ -60,7 +60,7 @@ class Spikes:
     steps
         Number of steps.
     shape
-        Of the array of one step.
+        Shape of the array of one step.
     """
 
     at: Array

@@ -45,7 +45,7 @@ def check_output(output: Path | None, *read: Path | None) -> None:
     output
         The file to write; None and ``-`` are not files.
     read
-        What the command reads.
+        The file that the command reads.
 
     Raises
     ------

@@ -30,7 +30,7 @@ from snnc.project.trained import load_trained, read_trained
 from snnc.session import Session, with_input_name
 
 MOST_SAMPLES: Final = 64
-"""Samples that one run of a machine takes when nobody says how many."""
+"""Default number of samples in one run of a machine."""
 
 
 @with_keywords(CompileKeywords, Options)
@@ -54,19 +54,20 @@ def compile(
     target
         ``"cpu"`` (a C++ program for this processor), ``"cuda"`` (a CUDA program for a GPU), ``"reference"`` (NumPy), a machine such
         as ``"gc200"``, or the path of a TOML file that describes one. ``"poptorch"`` or ``"poptorch:MACHINE"``: a package for PopTorch,
-        whose session runs forward on the emulator.
+        whose session runs forward passes on the emulator.
     steps
-        Time steps of a sequence; where the model fixes another number, this one is taken.
+        Time steps of a sequence; overrides the number that the model fixes.
     batch
         Samples of one run or training step.
     loss, optimizer, surrogate
-        Objects, or their names as on the command line; with a loss the network can be trained (by Adam, unless said).
+        Objects, or their names as on the command line; with a loss the network can be trained (by default with Adam).
     seed
         Seed of everything random.
     capacity
-        Spikes of a source that one window moves; by default from the activity. On reference and cpu, in mode ``"drop"``: those of a step.
+        Events per sample that one window holds; by default computed from the activity. On reference and cpu, in mode ``"drop"``: those of a
+        step.
     mode
-        ``"exact"`` sends what is more in further windows, ``"drop"`` drops it.
+        ``"exact"`` sends events beyond the capacity in further windows, ``"drop"`` drops them.
     drop
         In mode ``"drop"``, spikes that are kept: those of the ``"lowest"`` ids, or ``"random"`` ones.
     calibrate
@@ -76,29 +77,32 @@ def compile(
     dt
         Seconds a step, for models in continuous time.
     input_kind
-        ``"spikes"`` or ``"values"``: what the inputs hold, where the model does not say.
+        ``"spikes"`` or ``"values"``: the kind of the inputs, if the model does not define it.
     gradient_window
         Restrict every surrogate derivative to ``low < x < high`` (x: membrane minus threshold); one number is `low`. Neurons outside
-        take no gradient, so machines move less; the gradient is another one, see the page on the gradient window.
+        receive no gradient, so machines move less data; this changes the gradient, see the page on the gradient window.
     recompute
-        ``"auto"``: where a training step finds no room for the states of all steps, only those of a segment are kept, and the others run
-        forward again before they run backward; ``"off"``: never; a number: always, with so many iterations in a segment. Results are equal.
+        ``"auto"``: if the states of all steps do not fit, only those of one segment are stored, and the other segments run forward again
+        before they run backward; ``"off"``: never; a number: always, with this many iterations in a segment. Results are
+        equal.
     streaming
-        What a training step that finds no room otherwise may store outside the tiles: ``"off"``, nothing; ``"inputs"``: the host sends
-        inputs segment after segment; ``"boundaries"``: and the first states of segments are in streaming memory; ``"history"``: so are all
-        states of segments, which then need not run again; ``"auto"``: what is needed, and fastest. Results are equal.
+        Data that a training step may store outside the tiles if it does not fit otherwise. ``"off"``: none; ``"inputs"``: the host sends
+        inputs segment by segment; ``"boundaries"``: also, streaming memory holds the first states of segments; ``"history"``: it holds all
+        states of segments, which then do not run again; ``"auto"``: the fastest of these, if one is needed. Results are equal.
     parts
-        Parts that populations with sparse connections are cut into, 1 for none; by default as many as make the predicted step fastest.
+        Number of parts that populations with sparse connections are cut into, 1 for none; by default the number with the fastest predicted
+        step.
     memory
-        On the processor and on a GPU: bytes that a training step may take, such as ``"500M"``. Where the states of all steps are more,
-        those between two checkpoints are kept, and steps run again before they run backward. Gradients are equal, on a GPU up to the order
-        of sums; on the processor the longest segments that fit are taken, and shortened once sequences list more than before. A bound that
-        no segment keeps is refused before the first update. Runs take fewer samples at once.
+        On the processor and on a GPU: memory limit of a training step, such as ``"500M"``. If the states of all steps exceed it, only
+        those between two checkpoints are stored, and steps run forward again before they run backward. Gradients are equal, on a GPU up to
+        the order of sums. On the processor the longest segments that fit are used, and shortened if later sequences have more spikes. A
+        limit that no segment length meets is refused before the first update. Runs process fewer samples at once.
     threads
-        On the processor: how many; by default ``SNNC_THREADS``, ``OMP_NUM_THREADS`` or all.
+        On the processor: number of threads; by default ``SNNC_THREADS``, ``OMP_NUM_THREADS`` or all cores.
     truncate
-        Not on tiles: truncated backpropagation through time. What steps that are a multiple of this number carry
-        over from the step before counts as a constant, as after PyTorch's ``detach``; the loss still reads every step.
+        Not on tiles: truncated backpropagation through time. At every step that is a multiple of this number, the
+        states carried over from the previous step count as constants, as after PyTorch's ``detach``; the loss still
+        reads every step.
     input_gradients
         In a package for PopTorch: whether gradients flow to inputs that ask for them, so that layers before the network learn.
     precision
@@ -111,12 +115,14 @@ def compile(
     loss_output
         The output, the population or the ``"population.port"`` that the loss reads; by default the one that fits it.
     overwrite
-        Whether the trained weights of an older project in `output` are deleted; by default they are put aside, see the page on projects.
+        Whether the trained weights of an older project in `output` are deleted; by default they are kept in ``before-1/``, see the page on
+        projects.
     learnable
-        Parameters of neurons that training changes in addition to those of the model: ``"beta,threshold"`` of all populations that have
-        them, ``["hidden.beta"]`` of one. A file does not say what was learned, so of imported neurons nothing is, unless it is named.
+        Neuron parameters to train in addition to those of the model: ``"beta,threshold"`` of all populations that have
+        them, ``["hidden.beta"]`` of one. A file does not say which parameters were learned, so parameters of imported neurons are trained
+        only if they are named.
 
-    An option that has no effect on the target, or none without a loss, is refused: docs/reference/options.md lists which target takes what.
+    An option that has no effect on the target, or without a loss, is refused; docs/reference/options.md lists the options of each target.
 
     detach
         For model files: where gradients stop inside neurons, ``"reset"``, ``"none"`` or ``"all"``; see :func:`snnc.load`.
@@ -146,12 +152,12 @@ def compile(
 
 
 def open(folder: str | Path, *, trust: bool = False) -> Session:
-    """Open a compiled project, with the weights of its last training; where these cannot be used, a warning says so.
+    """Open a compiled project, with the weights of its last training; if these cannot be used, a warning says so.
 
     Parameters
     ----------
     folder
-        What :func:`compile` or ``snnc compile`` wrote. Its C++ is compiled and executed, except for the target ``reference``.
+        A folder that :func:`compile` or ``snnc compile`` wrote. Its C++ is compiled and executed, except for the target ``reference``.
     trust
         Whether that is allowed for a project that somebody else compiled, whose sources were changed, or that others can change.
 
@@ -160,7 +166,7 @@ def open(folder: str | Path, *, trust: bool = False) -> Session:
     ProjectFolderError, DamagedProjectError
         The folder is not a project, or is damaged.
     UnsafeProjectError, ChangedSourcesError, UntrustedProjectError
-        Its program is not this user's, and not trusted.
+        Its program was not compiled by this user, and is not trusted.
     """
     return _opened(Path(folder), lenient=True, trust=trust)
 
@@ -236,7 +242,7 @@ def session_for(
     wanted = replace(chosen.retargeted(target or DEFAULT), seed=seed, batch=min(batch, MOST_SAMPLES))
     if wanted.mode != chosen.mode:
         warnings.warn(
-            f"the project sends at most so many spikes at a time and drops the others (mode 'drop'); on {wanted.target!r} all are sent, so "
+            f"the project's windows drop spikes beyond their capacity (mode 'drop'); on {wanted.target!r} all are sent, so "
             "numbers may differ.",
             UserWarning,
             stacklevel=2,

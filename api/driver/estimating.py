@@ -21,12 +21,12 @@ from snnc.options.keywords import EstimateKeywords, check_keywords, with_keyword
 
 @dataclass(frozen=True, eq=False)
 class Estimate:
-    """A plan and how long it took to find it.
+    """A plan, and the time that the search for it took.
 
     Attributes
     ----------
     plan
-        Where everything would be placed, and what it would cost.
+        The placement, and its predicted cost.
     compile_s
         Seconds from the model to the plan.
     """
@@ -78,7 +78,7 @@ def estimate(
     input_kind: Kind | None = None,
     **given: Unpack[EstimateKeywords],
 ) -> Estimate:
-    """Predict what a network costs on a machine; nothing is emitted, built or run.
+    """Predict the cost of a network on a machine; nothing is emitted, built or run.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ def estimate(
     recompute, streaming, parts
         Likewise.
     activity
-        Spikes a value and step to assume of every source that sends spikes.
+        Assumed spikes per value and step of every source that sends spikes.
     strategy
         ``"snnc"``, or a baseline to compare it with.
 
@@ -127,7 +127,7 @@ def estimate_graph(
     Raises
     ------
     EstimateError
-        The target is no machine, or activity is both measured and assumed.
+        The target is not a machine, or activity is both measured and assumed.
     """
     began = time.perf_counter() if start is None else start
     if not chosen.backend.has_tiles:

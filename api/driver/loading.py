@@ -85,8 +85,8 @@ def load_model(path: str | Path, *, dt: float | None = None, dialect: str | None
     dialect
         Framework whose NIR conventions apply.
     detach
-        Where gradients stop inside neurons, which files do not say. ``"reset"`` (unless given): a neuron's own spike is a constant where
-        it resets the neuron, as in snnTorch. ``"none"``: nowhere, the default of SpikingJelly. ``"all"``: wherever the
+        Where gradients stop inside neurons, which model files do not define. ``"reset"`` (the default): a neuron's own spike is a constant
+        where it resets the neuron, as in snnTorch. ``"none"``: nowhere, the default of SpikingJelly. ``"all"``: wherever the
         neuron itself reads its spike, in resets, adaptation and feedback without a synapse.
 
     Raises

@@ -93,7 +93,7 @@ def _kept(folder: Path, name: str) -> Any:
 
 
 def usual_format(path: Path) -> str:
-    """Return the format of a report for which nobody named one: a page, but text of the profile of an emulated program."""
+    """Return the default format of a report: a page, or text for the profile of an emulated program."""
     from snnc.report.emulated import read_profile
 
     return "text" if path.is_file() and read_profile(path) is not None else "html"

@@ -43,7 +43,7 @@ def check_data(folder: Path, only: str | None = None) -> None:
 def has_known_program(folder: Path) -> bool:
     """Return whether this user compiled or trusted the project as it is, with the step program in it.
 
-    :func:`check_data` compares the files with the list, and the list is known: nobody else wrote or changed the program.
+    :func:`check_data` compares the files with the list, and the list is known: no other user wrote or changed the program.
     """
     listed = _listed(folder)
     return (
@@ -67,7 +67,7 @@ def vouch(folder: Path, trust: bool) -> None:
     UntrustedProjectError
         They are, but somebody else compiled it.
     CacheFolderError
-        There is no folder in which compiled projects are remembered.
+        There is no folder for the list of known projects.
     """
     folder = folder.resolve()
     listed = _listed(folder)

@@ -60,7 +60,7 @@ def draw(points: Sequence[ExplorationPoint], name: str, fmt: str) -> str:
     Parameters
     ----------
     points
-        What :func:`snnc.explore` found.
+        Result of :func:`snnc.explore`.
     name
         Name of the network.
     fmt

@@ -95,7 +95,7 @@ def explore(
     batches
         Samples of one run or training step.
     activities
-        Spikes a neuron and step to assume; None for snnc's own assumption.
+        Assumed spikes per neuron and step; None for snnc's default.
     strategy
         ``"snnc"``, or a baseline to compare it with.
 

@@ -75,7 +75,7 @@ class FluctuationDriven:
         inputs
             Data [T, B, *shape] by the names of inputs; others are taken to fire with `rate`.
         rng
-            Where the weights are drawn from.
+            The stream of random numbers.
 
         Raises
         ------
@@ -129,7 +129,7 @@ class FluctuationDriven:
 
 
 def _through(graph: Graph, name: str, of: Moments) -> Moments:
-    """Return the moments behind a pooling or a scaling of independent numbers; other nodes only move numbers."""
+    """Return the moments after a pooling or a scaling of independent numbers; other nodes only move numbers."""
     match graph.operation(name):
         case Pool(kind="max", kernel=kernel):
             silent = (1 - of.mean) ** math.prod(kernel) if 0 <= of.mean <= 1 else 0.0

@@ -32,14 +32,14 @@ def initialise(model: Any, method: Method, *, data: Data | Path | str | None = N
     Parameters
     ----------
     model
-        Whatever :func:`snnc.compile` takes.
+        Any model that :func:`snnc.compile` takes.
     method
         :class:`~snnc.FluctuationDriven`, :class:`~snnc.LSUV`, or an initialiser of the Python DSL, such as :class:`~snnc.KaimingNormal`.
     data
         Inputs in the layout of the model, or an npz archive of them. LSUV needs it; FluctuationDriven takes mean and variance of the
         inputs from it.
     seed
-        Of the random numbers.
+        Seed of the random numbers.
 
     Raises
     ------

@@ -61,7 +61,7 @@ class LSUV:
         inputs
             A batch [T, B, *shape] for each input, by name.
         rng
-            Where the weights are drawn from.
+            The stream of random numbers.
 
         Raises
         ------

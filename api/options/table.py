@@ -1,4 +1,4 @@
-"""What each option of a compilation does; the back ends say which of them they take. Used by checks, help and docs/reference/options.md."""
+"""What each compile option does; each back end defines which options it takes. Used by checks, help and docs/reference/options.md."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from snnc.errors import OptionNeedsLossError, OptionTargetError
 
 @dataclass(frozen=True)
 class Rule:
-    """What an option does, and what to do where it is not taken.
+    """What an option does, and what to do on targets that do not take it.
 
     Attributes
     ----------
     does
-        What it changes, in a few words.
+        What it affects, in a few words.
     idle
         Values other than the default that every target satisfies without doing anything.
     values
-        What to do instead of single values, where they differ: those a table shows in lines of their own.
+        What to do instead, for values with their own rule; tables have a line for each of these values.
     instead
         What to do on a target that does not take it.
     flag
-        Its name on the command line, where that is another one.
+        Its name on the command line, if that differs.
     everywhere
-        How every target takes an option of the model; back ends have no field for it.
+        Whether all targets take the option, for options of the model: back ends have no field for these.
     targets
-        Names of the back ends that take it, where `everywhere` is for some alone; empty: all.
+        Names of the back ends that take it, if `everywhere` holds for some alone; empty: all.
     """
 
     does: str
@@ -42,19 +42,19 @@ class Rule:
     targets: tuple[str, ...] = ()
 
     def remedy(self, value: Any) -> str:
-        """Return what to do where a value is not taken."""
+        """Return what to do on a target that does not take `value`."""
         return self.values.get(value, self.instead) if isinstance(value, str) else self.instead
 
 
 _TILES: Final = "this target sends all spikes"
 _WHOLE: Final = "only machines divide a network over tiles"
-_SEGMENTS: Final = "cpu and cuda keep less with memory=, the reference keeps all states"
+_SEGMENTS: Final = "on cpu and cuda memory= bounds the stored states; the reference stores all of them"
 RULES: Final[Mapping[str, Rule]] = {
     "steps": Rule("time steps of a sequence"),
     "batch": Rule("samples of a run or an update"),
     "loss": Rule("makes the network trainable"),
     "loss_output": Rule("which output or population the loss reads"),
-    "optimizer": Rule("how parameters change"),
+    "optimizer": Rule("update rule of the parameters"),
     "lr": Rule("learning rate of the optimizer", everywhere="with a loss"),
     "loss_scale": Rule(
         "factor of the loss's gradient",
@@ -62,23 +62,23 @@ RULES: Final[Mapping[str, Rule]] = {
         everywhere="with a loss",
         targets=("reference", "cpu", "cuda"),
     ),
-    "learnable": Rule("neuron parameters that training changes too", everywhere="with a loss"),
+    "learnable": Rule("neuron parameters that are trained", everywhere="with a loss"),
     "surrogate": Rule("derivative of a spike"),
     "gradient_window": Rule("which neurons take gradient"),
-    "truncate": Rule("steps after which the gradient is cut", instead="the others go back through all steps"),
+    "truncate": Rule("steps through which gradients flow back (truncated BPTT)", instead="here gradients flow back through all steps"),
     "input_gradients": Rule(
         "the gradient of inputs too, for layers before the network", instead="snnc.torch.Module(net, input_gradients=True) returns it"
     ),
-    "seed": Rule("order of samples, and what the mapping draws", instead="train.py of the package has a --seed of its own"),
+    "seed": Rule("seed of the order of samples and of the mapping", instead="use --seed of the package's train.py"),
     "capacity": Rule("spikes that one window moves", instead=_TILES),
     "mode": Rule("what happens to more spikes than a window holds", instead=_TILES),
     "drop": Rule("which spikes are kept in mode drop", instead="the lowest ids are kept"),
-    "calibrate": Rule("data to measure the activity on", instead="only mappings ask how often neurons fire", flag="data"),
-    "parts": Rule("parts that populations are cut into", idle=(1,), instead=_WHOLE),
-    "recompute": Rule("segments that run forward again", idle=("off",), instead=_SEGMENTS),
-    "streaming": Rule("what may wait outside the tiles", idle=("off",), instead=_SEGMENTS),
-    "memory": Rule("bytes that a training step or a run may take", instead="machines have recompute= and streaming="),
-    "threads": Rule("threads of the program", instead="it has no threads to choose"),
+    "calibrate": Rule("data on which the activity is measured", instead="only the mapping onto tiles uses the activity", flag="data"),
+    "parts": Rule("number of parts that populations are cut into", idle=(1,), instead=_WHOLE),
+    "recompute": Rule("segments whose forward pass runs twice, to store fewer states", idle=("off",), instead=_SEGMENTS),
+    "streaming": Rule("data that may be stored outside the tiles", idle=("off",), instead=_SEGMENTS),
+    "memory": Rule("memory limit of a training step or a run, in bytes", instead="machines have recompute= and streaming="),
+    "threads": Rule("threads of the program", instead="its number of threads cannot be chosen"),
     "precision": Rule(
         "of products, of weights, of what is kept of the past",
         values={
@@ -87,19 +87,19 @@ RULES: Final[Mapping[str, Rule]] = {
         },
         instead="it computes in float32",
     ),
-    "dt": Rule("seconds a step, of a NIR file", everywhere="yes"),
-    "detach": Rule("where gradients stop inside neurons, of a model file", everywhere="yes"),
-    "input_kind": Rule("what the inputs hold", everywhere="yes"),
+    "dt": Rule("length of a time step in seconds, for NIR files", everywhere="yes"),
+    "detach": Rule("where gradients stop inside neurons, for model files", everywhere="yes"),
+    "input_kind": Rule("kind of the inputs: spikes or values", everywhere="yes"),
 }
-"""By the name in Python. Options of the model (steps, dt, detach, input_kind) are checked against it where it is read."""
+"""Rules by the option's name in Python. Options of the model (steps, dt, detach, input_kind) are checked when the model is read."""
 
 
 LOSS_OUTPUT: Final = "The output, the population or the population.port that the loss reads."
-"""What commands say of it."""
+"""Help text of --loss-output."""
 
 
 def requests_effect(name: str, value: Any, default: Any) -> bool:
-    """Tell whether a value of an option asks for more than every target does."""
+    """Return whether `value` requests an effect, that is, whether it is neither the default nor a value that changes nothing."""
     return bool(value is not None and value != default and value not in RULES[name].idle)
 
 
@@ -109,18 +109,18 @@ def check_taken(target: str, training: bool, given: Mapping[str, Any]) -> None:
     Parameters
     ----------
     target
-        What is compiled for.
+        The target of the compilation.
     training
         Whether there is a loss.
     given
-        Option name to value, of those options that :func:`requests_effect` something.
+        Option name to value, for the options for which :func:`requests_effect` is true.
 
     Raises
     ------
     OptionTargetError
         The target does not take one of them.
     OptionNeedsLossError
-        One of them changes training alone, and there is no loss.
+        One of them only affects training, and there is no loss.
     """
     backend = backend_of(target)
     for name, value in given.items():
@@ -132,13 +132,12 @@ def check_taken(target: str, training: bool, given: Mapping[str, Any]) -> None:
             )
         if taken == "with a loss" and not training:
             raise OptionNeedsLossError(
-                f"{_shown(name, value)} changes training alone, and no loss is given, so nothing is trained; give a loss "
-                "(--loss ce_count), or leave it out."
+                f"{_shown(name, value)} only affects training, and no loss is given; give a loss (--loss ce_count), or leave it out."
             )
 
 
 def _shown(name: str, value: Any) -> str:
-    """An option with its value, short, for a message."""
+    """An option with its value, for a message."""
     flag = RULES[name].flag
     known = f"{name} (--{flag})" if flag else name
     return f"{known} = {value!r}" if isinstance(value, str | int | float | tuple) else known
@@ -159,7 +158,7 @@ def taken_by(name: str, backend: AnyBackend, value: Any = None) -> Taken:
 
 
 def help_of(name: str, text: str) -> str:
-    """Return the help of a command's option, with the targets that take it in front.
+    """Return the help text of a command's option, after the names of the targets that take it.
 
     Examples
     --------

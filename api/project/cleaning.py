@@ -68,7 +68,7 @@ def left_over(folders: tuple[Path, ...] = ()) -> list[Waste]:
 
 
 def remove(waste: list[Waste]) -> list[Waste]:
-    """Delete it, folders out of sight at once, so that nobody finds half of one; return what is gone."""
+    """Delete leftovers and return those that are gone; folders are renamed first, so that no process finds half of one."""
     gone = []
     for one in waste:
         with suppress(OSError):  # another process was faster, or may not be written

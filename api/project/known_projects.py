@@ -39,7 +39,7 @@ def is_known(folder: Path) -> bool:
 
 
 def _places() -> list[Path]:
-    """Files that may hold the list, the one to write first: the state folder, or the cache where there is no home."""
+    """Files that may hold the list, the writable one first: in the state folder, or in the cache if there is no home folder."""
     found = []
     with suppress(RuntimeError):  # there is no home
         found.append(Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "snnc" / _NAME)
@@ -49,7 +49,7 @@ def _places() -> list[Path]:
 
 
 def _read(place: Path) -> list[str]:
-    """The digests in a file that nobody else can write."""
+    """The digests in a file that no other user can write."""
     try:
         if fault_of(place) is not None or fault_above(place) is not None:
             return []

@@ -45,7 +45,7 @@ def read_placed(graph: Graph, program: StepProgram, chosen: PlanOptions, folder:
     graph, program, chosen
         As the plan was made of them; the graph is the one that was lowered.
     folder
-        Of the project.
+        The project's folder.
 
     Raises
     ------

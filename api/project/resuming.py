@@ -22,7 +22,7 @@ class Settings:
     Attributes
     ----------
     resume
-        Whether to go on with the last training; None: nobody said.
+        Whether to continue the last training; None: not specified.
     """
 
     epochs: int | None
@@ -62,7 +62,7 @@ def settings_for(folder: Path, given: Settings) -> Settings:
     Raises
     ------
     UnfinishedTrainingError
-        The last one was stopped, and nobody said whether to go on with it.
+        The last one was stopped, and no option says whether to continue it.
     """
     found = position_of(folder)
     if found is not None and not found.finished and given.resume is None:

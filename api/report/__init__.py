@@ -1,4 +1,4 @@
-"""Reports of a plan: where data is placed, when it is used, what it costs."""
+"""Reports of a plan: placement, schedule and cost."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ def compare(first: Subject, second: Subject) -> dict[str, Any]:
 
 
 def verdict(first: Subject, second: Subject) -> str:
-    """Tell which plan takes less time for a sample, and the superstep that makes most of the difference."""
+    """Return which plan takes less time for a sample, and which superstep contributes most to the difference."""
     a, b = (s.plan.seconds / s.plan.batch for s in (first, second))
     times = f"{1e6 * a:.4g} µs a sample in A, {1e6 * b:.4g} µs in B (predicted)"
     unlike = [
@@ -83,7 +83,7 @@ def _facts(first: Subject, second: Subject) -> list[dict[str, Any]]:
 
 
 def _phases(first: Subject, second: Subject) -> list[dict[str, Any]]:
-    """Cycles of all runs in a step: by phase, then in all by kind."""
+    """Cycles of all runs in a step: by phase, then the totals by kind."""
     a, b = ({p.name: p.runs * (p.compute + p.sync + p.exchange) for p in s.plan.phases} for s in (first, second))
     rows = [_row(name, a.get(name, 0.0), b.get(name, 0.0)) for name in {**a, **b}]
     for kind in PARTS:

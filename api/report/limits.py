@@ -31,12 +31,12 @@ MOVED: Final[Mapping[str, str]] = {
 }
 """Phase -> kind of traffic before it."""
 LINKED: Final = 0.9
-"""An exchange counts as limited by the links when they take this share of it."""
+"""Smallest share of the links in the time of an exchange for which it is reported as limited by them."""
 
 
 @dataclass(frozen=True)
 class Limit:
-    """One thing that limits: `about` is "time", "memory" or "balance"; `share` of the step, of the memory, of what even work would take."""
+    """A bottleneck: `about` is "time", "memory" or "balance"; `share` is a share of the step, of the tile's memory, or of even work."""
 
     about: str
     sentence: str
@@ -44,7 +44,7 @@ class Limit:
 
 
 def find_limits(plan: Plan, places: LayerPlaces, traffic: StepTraffic, names: Mapping[str, str]) -> tuple[Limit, ...]:
-    """Tell what takes most time, which tile is fullest and how evenly the work is spread; `names` are labels by id. All predicted."""
+    """Return what takes most time, which tile is fullest and how evenly the work is spread, all predicted; `names` are labels by id."""
     return (_time(plan, places, traffic, names), _memory(plan, places, names), _balance(plan, places))
 
 
@@ -80,12 +80,12 @@ def _time(plan: Plan, places: LayerPlaces, traffic: StepTraffic, names: Mapping[
     sentence = f"{what[0].upper()}{what[1:]} takes {100 * share:.0f} % of the step; in all {rest}."
     if plan.host_seconds is not None and plan.host_seconds > plan.seconds:
         host, step = 1e3 * plan.host_seconds, 1e3 * plan.seconds
-        sentence += f" The inputs take longer to come from the host: {host:.3g} ms before each step of {step:.3g} ms."
+        sentence += f" The inputs take longer to arrive from the host: {host:.3g} ms before each step of {step:.3g} ms."
     return Limit("time", sentence, share)
 
 
 def _exchange(plan: Plan, phase: Phase, traffic: StepTraffic, names: Mapping[str, str]) -> str:
-    """Tell what an exchange moves most of, and whether the links or the tiles hold it up."""
+    """Return a text with the largest kind of data of an exchange, and whether it is limited by the links or the tiles."""
     kind = MOVED.get(phase.name)
     flows = [f for f in traffic.flows if f.kind == kind]
     if kind is None or not flows:

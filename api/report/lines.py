@@ -56,11 +56,11 @@ def plan_lines(subject: Subject) -> list[tuple[str, str]]:
 
 
 def chips_used(subject: Subject) -> int:
-    """Chips that hold anything."""
+    """Return how many chips hold data."""
     used = subject.places.used
     return len(set((used // subject.plan.target.tiles_per_chip).tolist()))
 
 
 def many(number: int, what: str) -> str:
-    """Write a number of things."""
+    """Return a count with its noun: ``3 tiles``."""
     return f"{number:,} {what}{'' if number == 1 else 's'}"

@@ -19,7 +19,7 @@ from snnc.report.subject import Subject
 from snnc.report.view import build_view
 
 SMALL = 0.2
-"""Share of the limit below which the picture of the memory leaves the limit out."""
+"""Share of the memory limit below which the memory chart does not show the limit."""
 FULLEST = 10
 """Layers whose memory the page draws."""
 WIRES = 8
@@ -27,11 +27,11 @@ WIRES = 8
 FLOWS = 10
 """Flows that the page lists."""
 LABELLED = 7.0
-"""Per cent of a row from which on a block has a label."""
+"""Smallest width of a block with a label, in per cent of the row."""
 
 
 def build_page(subject: Subject, comparison: Mapping[str, Any] | None, other: Subject | None) -> dict[str, Any]:
-    """Collect what the template shows; `comparison` is what :func:`snnc.report.compare.compare` returned."""
+    """Return the values that the template shows; `comparison` is the result of :func:`snnc.report.compare.compare`."""
     view = build_view(subject)
     colours = [layer_colour(index) for index in range(len(view["layers"]))]
     return {
@@ -124,7 +124,7 @@ def _layer_memory(subject: Subject) -> dict[str, Any]:
 def _occupancy(subject: Subject, view: Mapping[str, Any]) -> dict[str, Any]:
     """A column for each phase: stacked categories in per cent of the scale.
 
-    The scale ends a little above the limit; above the fullest moment where that is so far below the limit that nothing could be seen.
+    The scale ends a little above the limit, or above the largest column if that is too far below the limit to be visible.
     """
     moments = view["memory_over_time"]
     limit = subject.plan.target.tile_bytes

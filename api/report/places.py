@@ -11,7 +11,7 @@ import numpy.typing as npt
 from snnc.compiler.ir.plan import Block, Plan
 
 FREE, RELAYED = -1, -2
-"""What a tile holds that holds no neurons: nothing, or relays and losses only."""
+"""Owners of tiles without neurons: FREE tiles hold nothing, RELAYED ones only relays and losses."""
 
 Ints = npt.NDArray[np.int64]
 
@@ -34,10 +34,10 @@ class LayerPlace:
     tiles
         Its tiles, ascending; the other arrays are parallel to it.
     neurons, pieces, words
-        Neurons of a tile, into how many column groups they are cut, and the words that their spikes take, a sample: 32 neurons of one
-        column group in each, as many for every tile as the fullest one needs.
+        Neurons of a tile; the number of its column groups; and the 32-bit words of its spike masks for one sample. A word holds 32
+        neurons of one column group, and every tile has as many words as the fullest one needs.
     first_sample, samples
-        Which samples a tile handles.
+        Range of the samples of each tile.
     groups
         The replicas, by sample.
     """
@@ -58,11 +58,11 @@ class LayerPlaces:
     Attributes
     ----------
     owner
-        Number of the layer on each tile (the first where several share it), RELAYED or FREE.
+        Number of the layer on each tile (the first if several share it), RELAYED or FREE.
     neurons
         Neurons on each tile, all layers.
     replica
-        Number of the batch group of the owner on each tile; -1 where no layer is.
+        Number of the batch group of the owner on each tile; -1 on tiles without a layer.
     shared
         Tiles that several layers share.
     """
@@ -75,7 +75,7 @@ class LayerPlaces:
 
     @property
     def used(self) -> Ints:
-        """Tiles that hold anything."""
+        """Tiles in use."""
         return np.flatnonzero(self.owner != FREE)
 
 

@@ -68,17 +68,17 @@ CODES: Final[Mapping[str, str]] = {
     "update: weight rows packed": r"U2 rows packed\b",
     "update: weight copies": r"U2 weights\b",
 }
-"""Name of a phase to what its compute sets and copies in the emitted program begin with; the first phase that fits has them, but
-what runs again does so in the compute sets in which it ran first, and decisions are counted together."""
+"""Name of a phase -> patterns of the names of its compute sets and copies in the emitted program. The first matching phase gets
+them. A phase that runs twice uses the same compute sets both times; decisions are counted together."""
 BY_DATA: Final = (": decisions", ": further windows", ": next windows", "backward: reduction")
-"""Phases that run as often as the data asks for end so."""
+"""Suffixes of phases whose number of runs depends on the data."""
 COUNTED: Final[Mapping[str, tuple[str, ...]]] = {
     "compute": ("compute_cycles_busiest",),
     "sync": ("sync_cycles", "control_cycles"),
     "exchange": ("exchange_cycles", "link_cycles", "remote_cycles"),
 }
 TILES: Final = "tiles_in_all"
-"""Key of the numbers of each tile in a kept profile, coded as runs."""
+"""Key of the per-tile numbers in a stored profile, coded as runs."""
 
 
 @dataclass(frozen=True)
@@ -90,11 +90,11 @@ class Emulation:
     phases
         Phase -> "compute", "sync", "exchange" -> cycles of all its runs in one step.
     complete
-        Whether every phase that has cycles on the emulator is there.
+        Whether all phases with cycles on the emulator are included.
     compute, memory
-        Cycles of each tile in one step, and the most that it holds, bytes; None where the profile does not say.
+        Cycles of each tile in one step, and its peak bytes; None if the profile does not have them.
     fullest
-        Phase -> bytes of the tile that holds most in it; empty where the profile does not say.
+        Phase -> bytes of the tile that holds most in it; empty if the profile does not have them.
     """
 
     phases: Mapping[str, Mapping[str, float]]
@@ -121,7 +121,7 @@ def read_profile(plan: Plan, profile: Mapping[str, Any] | None) -> Emulation | N
         return None
     steps = profile.get("steps")
     if not isinstance(steps, list) or not all(isinstance(step, Mapping) and "name" in step for step in steps):
-        raise ReportOptionError("the profile holds no list 'steps' of named steps; use what the emulator wrote.")
+        raise ReportOptionError("the profile holds no list 'steps' of named steps; use a file that the emulator wrote.")
     found = _steps_of(plan, steps)
     often = [max(_number(step, "executions") for step in mine) / p.runs for p, mine in found.values() if not p.name.endswith(BY_DATA)]
     repeats = min((number for number in often if number > 0), default=1.0)
@@ -139,7 +139,7 @@ def read_profile(plan: Plan, profile: Mapping[str, Any] | None) -> Emulation | N
 
 
 def _steps_of(plan: Plan, steps: Sequence[Mapping[str, Any]]) -> dict[str, tuple[Phase, list[Mapping[str, Any]]]]:
-    """Each phase with its steps of the profile; where some ran, with those."""
+    """Each phase with its steps of the profile; if some of these ran, only those."""
     found: dict[str, tuple[Phase, list[Mapping[str, Any]]]] = {}
     waiting = list(steps)
     for phase in (p for name in CODES for p in plan.phases if p.name == name):
@@ -153,7 +153,7 @@ def _steps_of(plan: Plan, steps: Sequence[Mapping[str, Any]]) -> dict[str, tuple
 
 
 def _cycles(plan: Plan, phase: Phase, mine: Sequence[Mapping[str, Any]], repeats: float) -> dict[str, float]:
-    """Cycles of all runs of a phase in one step, by kind; of what runs by the data, the phase's part by predicted runs."""
+    """Cycles of all runs of a phase in one step, by kind; if the number of runs depends on the data, shared by the predicted runs."""
 
     def counted(step: Mapping[str, Any], names: Sequence[str]) -> float:
         if phase.name.endswith(BY_DATA):
@@ -165,7 +165,7 @@ def _cycles(plan: Plan, phase: Phase, mine: Sequence[Mapping[str, Any]], repeats
 
 
 def _fullest(plan: Plan, points: object) -> dict[str, int]:
-    """Bytes of the fullest tile in each phase; the program of a step is the engine's last, what runs again comes after its first run.
+    """Bytes of the fullest tile in each phase; the program of a step is the engine's last, and second runs of a phase follow the first.
 
     Raises
     ------
@@ -175,8 +175,10 @@ def _fullest(plan: Plan, points: object) -> dict[str, int]:
     if not isinstance(points, list) or not points:
         return {}
     if not all(isinstance(p, Mapping) and isinstance(p.get("bytes"), int) and "name" in p and "program" in p for p in points):
-        raise ReportOptionError("the profile's 'memory_over_time' is not a list of named points with bytes; use what the emulator wrote.")
-    # After the programs comes what is live between two runs.
+        raise ReportOptionError(
+            "the profile's 'memory_over_time' is not a list of named points with bytes; use a file that the emulator wrote."
+        )
+    # The last entry, after the programs, holds the data that are live between two runs.
     step = [point for point in points if point["program"] == points[-1]["program"] - 1]
     found: dict[str, int] = {}
     for phase in (p for name in CODES for p in plan.phases if p.name == name):
@@ -189,7 +191,7 @@ def _fullest(plan: Plan, points: object) -> dict[str, int]:
 
 
 def slim(profile: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a project keeps of a profile: the steps, and cycles and bytes of each tile as runs."""
+    """Return the parts of a profile that a project stores: the steps, and cycles and bytes of each tile as runs."""
     found = {name: value for name, value in profile.items() if name != "per_tile"}
     per_tile = profile.get("per_tile")
     if isinstance(per_tile, Mapping):
@@ -203,7 +205,7 @@ def _tiles(plan: Plan, tiles: object, name: str) -> tuple[int, ...] | None:
     if coded is None:
         return None
     if not isinstance(coded, list) or len(coded) % 2 or not all(isinstance(n, int) and n >= 0 for n in coded):
-        raise ReportOptionError(f"the profile's {name!r} of each tile is not a list of runs; use what the emulator wrote.")
+        raise ReportOptionError(f"the profile's {name!r} of each tile is not a list of runs; use a file that the emulator wrote.")
     tiles = sum(coded[1::2])
     if tiles > plan.target.tiles:
         raise ReportOptionError(f"the profile has {tiles:,} tiles, the plan {plan.target.tiles:,}; run the project again.")

@@ -22,7 +22,7 @@ from snnc.understanding.describe import describe
 
 PROGRAM_FORMATS: Final = ("html", "text", "json")
 NEED_TILES: Final = ("svg", "png", "graphml", "dot", "trace")
-"""Formats that draw tiles, or what a plan puts there."""
+"""Formats that draw tiles or their contents."""
 _AT_ONCE: Final = "all steps at once"
 _RUNS: Final = {
     "walk": "neurons walk through time",
@@ -32,26 +32,26 @@ _RUNS: Final = {
     "loss": "around the steps",
     "update": "around the steps",
 }
-"""How kinds of launches meet the steps; others take all of them at once."""
+"""How each kind of launch processes the time steps; all other kinds process all of them at once."""
 _COLOURS: Final = dict(zip((_AT_ONCE, *dict.fromkeys(_RUNS.values())), (LAYERS[0], LAYERS[2], LAYERS[1], LAYERS[5], RELAY), strict=True))
 
 
 @dataclass(frozen=True, eq=False)
 class ProgramReport:
-    """What a report without tiles is about.
+    """The subject of a report without tiles.
 
     Attributes
     ----------
     graph, options
-        The network, and how it was compiled.
+        The network, and the options of its compilation.
     steps, parameters, loss, optimizer
-        Of the program: time steps (None: any number), stored numbers, and the names of its loss and optimiser.
+        Time steps of the program (None: any number), its number of stored parameters, and the names of its loss and optimiser.
     project
-        ``project.json`` of what was emitted; None where nothing was.
+        ``project.json`` of the emitted program; None if there is none.
     recording
         Spikes of a run, or None.
     timing
-        What was measured of the last training, see :func:`timing_of`.
+        Measurements of the last training, see :func:`timing_of`.
     """
 
     graph: Graph
@@ -95,7 +95,7 @@ def write_program(program: ProgramReport, fmt: str) -> bytes:
 
 
 def program_view(program: ProgramReport) -> dict[str, Any]:
-    """Return all that the report says, as JSON's types; every number with its source."""
+    """Return the contents of the report as JSON types; every number has its source."""
     found, options = describe(program.graph), program.options
     return {
         "name": program.graph.name,
@@ -121,7 +121,7 @@ def program_view(program: ProgramReport) -> dict[str, Any]:
 
 
 def timing_of(history: History, samples: int) -> dict[str, Any] | None:
-    """Return what is kept of a training on so many samples an epoch: its fastest epoch, as measured; None where no epoch ended."""
+    """Return the measured time of the fastest epoch of a training with `samples` an epoch; None if no epoch ended."""
     epochs = [
         (seconds, len(losses)) for seconds, losses in zip(history.seconds, history.batch_losses, strict=True) if seconds > 0 and losses
     ]
@@ -134,7 +134,7 @@ def timing_of(history: History, samples: int) -> dict[str, Any] | None:
 
 
 def read_timing(data: object) -> dict[str, Any] | None:
-    """Return what :func:`timing_of` made, read back; None where it is something else."""
+    """Return a stored result of :func:`timing_of`; None if `data` is something else."""
     measured = data.get("measured") if isinstance(data, dict) else None
     names = ("updates", "seconds", "milliseconds", "samples_per_second", "batch")
     if not isinstance(measured, dict) or set(measured) != set(names):
@@ -152,14 +152,14 @@ def _options(program: ProgramReport) -> list[dict[str, str]]:
         "surrogate": None if chosen.surrogate is None else str(chosen.surrogate),
         "precision": chosen.precision,
         "truncate": None if chosen.truncate is None else f"every {chosen.truncate} steps",
-        "threads": None if chosen.backend.taken("threads") == "refused" else str(chosen.threads or "all that there are"),
+        "threads": None if chosen.backend.taken("threads") == "refused" else str(chosen.threads or "default"),
         "memory": None if chosen.memory is None else f"at most {chosen.memory:,} bytes",
     }
     return [{"name": name, "value": value} for name, value in values.items() if value is not None]
 
 
 def _memory(program: ProgramReport) -> dict[str, Any] | None:
-    """Predicted bytes of a step; None where nothing predicts them, or the number of steps is open."""
+    """Predicted bytes of a step; None if there is no prediction, or the number of steps is open."""
     if program.project is None:
         return None
     project, options = program.project, program.options
@@ -179,7 +179,7 @@ def _memory(program: ProgramReport) -> dict[str, Any] | None:
 
 
 def _schedule(program: ProgramReport) -> dict[str, Any] | None:
-    """Launches of a step on a GPU in their order, as predicted; None on other targets, and where the project does not describe them."""
+    """Predicted launches of a step on a GPU, in order; None on other targets, and if the project does not describe them."""
     project = program.project
     if project is None or not project["steps"] or not project["batch"]:
         return None

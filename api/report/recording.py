@@ -45,7 +45,7 @@ class Train:
 
 @dataclass(frozen=True, eq=False)
 class Recording:
-    """Spikes of `samples` samples over `steps` steps; `source` says what computed them."""
+    """Spikes of `samples` samples over `steps` steps; `source` names the program that computed them."""
 
     steps: int
     samples: int
@@ -64,7 +64,7 @@ def record(program: StepProgram, parameters: Mapping[str, Array], inputs: Mappin
     Raises
     ------
     RecordingError
-        There are more spikes than a report should keep.
+        There are more spikes than a recording may hold.
     MemoryNeededError
         The samples do not fit this machine's memory.
     """
@@ -86,7 +86,7 @@ def record(program: StepProgram, parameters: Mapping[str, Array], inputs: Mappin
 
 
 def _spiking(program: StepProgram) -> list[tuple[str, str, str]]:
-    """Buffer, owner and label of everything that spikes, inputs first."""
+    """Buffer, owner and label of each spiking input and population, inputs first."""
     found = [(f"{i.id}_in", i.id, i.label) for i in program.inputs if i.kind == "spikes"]
     for p in program.populations:
         spiking = [b for b in p.output_buffers.values() if b in program.buffers and program.buffers[b].kind == "spikes"]
@@ -101,7 +101,7 @@ def _train(memory: SequenceArrays, buffer: str, owner: str, label: str) -> Train
 
 
 def in_parts(recording: Recording, between: Correspondence) -> Recording:
-    """Return the same spikes by the populations of a plan that has them in parts, as its report shows them."""
+    """Return the same spikes, assigned to the populations of a plan whose populations are cut into parts."""
     trains, owners = {t.buffer: t for t in recording.trains}, {p.id: p.label for p in between.split.populations}
     found = []
     for buffer, place in between.buffers.items():
@@ -152,7 +152,7 @@ def write_recording(path: Path, recording: Recording) -> None:
 
 
 def read_recording(path: Path) -> Recording:
-    """Read what :func:`write_recording` wrote.
+    """Read a file of :func:`write_recording`.
 
     Raises
     ------
@@ -174,7 +174,7 @@ def read_recording(path: Path) -> Recording:
         return Recording(steps, samples, str(about["source"]), trains)
     except RecordingError:
         raise
-    except Exception as error:  # any error of a damaged archive
+    except Exception as error:  # a damaged archive may raise any exception
         raise RecordingError(f"the recording {str(path)!r} is damaged ({error}); run the project again with --record.") from None
 
 

@@ -32,19 +32,19 @@ def render(
     profile: Mapping[str, Any] | None = None,
     recording: Recording | None = None,
 ) -> str:
-    """Draw `plan` in a format that is text; :func:`write` knows PNG too.
+    """Draw `plan` in a text format; :func:`write` also writes PNG.
 
     Parameters
     ----------
     plan
-        What to draw.
+        The plan to draw.
     fmt
-        ``"html"``: a page that needs nothing else; ``"text"``: for terminals; ``"json"``: the numbers; ``"svg"``: the map of tiles;
+        ``"html"``: a self-contained page; ``"text"``: for terminals; ``"json"``: the numbers; ``"svg"``: the map of tiles;
         ``"graphml"``, ``"dot"``: the dataflow graph; ``"trace"``: the timeline for chrome://tracing and Perfetto.
     program
         Summary of the StepProgram by :func:`snnc.report.summarise`: names of inputs, models and equations.
     profile
-        What the emulator counted; its cycles are shown next to the predicted ones.
+        The emulator's profile; its cycles are shown next to the predicted ones.
     recording
         Spikes of a run.
 

@@ -17,7 +17,7 @@ def json_text(data: Any) -> str:
 
 
 def environment(*, escape: bool) -> jinja2.Environment:
-    """Return the templates of reports; in a page everything is escaped."""
+    """Return the Jinja environment of the reports; with `escape`, all values are escaped for HTML."""
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("snnc.templates", "report"),
         autoescape=escape,

@@ -1,4 +1,4 @@
-"""A plan with everything known about it; values that several parts of a report need are computed once."""
+"""A plan with its program, profile and recording; values that several parts of a report need are computed once."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from snnc.report.traffic import StepTraffic, measure_traffic
 
 @dataclass(frozen=True, eq=False)
 class Subject:
-    """What a report is about.
+    """The subject of a report.
 
     Attributes
     ----------
     plan
         The plan.
     program
-        Summary of the step program by :func:`snnc.report.summarise`; empty when only the plan is known.
+        Summary of the step program by :func:`snnc.report.summarise`; empty if only the plan is known.
     profile
-        What the emulator counted, or None.
+        The emulator's profile, or None.
     recording
         Spikes of a run, or None.
     """
@@ -53,10 +53,10 @@ class Subject:
 
     @cached_property
     def limits(self) -> tuple[Limit, ...]:
-        """What limits the network."""
+        """Bottlenecks of the network."""
         return find_limits(self.plan, self.places, self.traffic, self.names)
 
     @cached_property
     def emulation(self) -> Emulation | None:
-        """What the emulator counted a step."""
+        """The emulator's counts of one step."""
         return read_profile(self.plan, self.profile)

@@ -12,7 +12,7 @@ from snnc.compiler.tiles.network import describe, learned_elements
 
 
 def summarise(program: StepProgram) -> dict[str, Any]:
-    """Return inputs, populations, connections and outputs with their sizes and the author's names; JSON can hold it."""
+    """Return inputs, populations, connections and outputs with their sizes and the author's names, as JSON types."""
     network = describe(program)
     links = {link.id: link for layer in network.layers for link in layer.incoming}
     layers = {layer.id: layer for layer in network.layers}

@@ -1,9 +1,10 @@
 """Bytes that move in one step of a plan, by sender and receiver: between layers and between chips.
 
-Counted as ``docs/decisions/0001`` describes the program: spikes go to the relays of their samples, relays send windows to every tile that
+The counts follow the program of ``docs/decisions/0001``: spikes go to the relays of their samples, relays send windows to every tile that
 reads them, deltas go back to every tile of the source, records to the tiles of the loss and their adjoints back, new weights to the copies
-that the sources keep; replicas exchange their gradients and the new weights. Data on the tile that reads them are not moved. On a chip
-every reading tile counts; between chips a piece is counted once for each chip that reads it. Flags and losses, a few bytes, are left out.
+that the sources keep; replicas exchange their gradients and the new weights. Data that a tile reads from its own memory do not count. On
+a chip every reading tile counts; between chips a piece counts once for each chip that reads it. Flags and losses, a few bytes, are not
+included.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ class LayerFlow:
 
 @dataclass(frozen=True, eq=False)
 class StepTraffic:
-    """What one step moves.
+    """Bytes that one step moves.
 
     Attributes
     ----------
@@ -59,11 +60,11 @@ class StepTraffic:
     flows
         Bytes that tiles receive, by sender, receiver and kind.
     chips
-        Bytes from chip (row) to chip (column); the diagonal is what stays on a chip.
+        Bytes from chip (row) to chip (column); the diagonal is the traffic inside a chip.
     by_kind
         The same for each kind.
     links
-        What chips send to others, for each kind; see :class:`snnc.compiler.tiles.exchange.chip_links.Flows`.
+        Bytes that chips send to other chips, for each kind; see :class:`snnc.compiler.tiles.exchange.chip_links.Flows`.
     """
 
     nodes: tuple[str, ...]
@@ -94,7 +95,7 @@ def measure_traffic(plan: Plan, places: LayerPlaces, program: Mapping[str, Any] 
     Parameters
     ----------
     plan, places
-        The plan, and what :func:`snnc.report.places.locate` read off it.
+        The plan, and the result of :func:`snnc.report.places.locate` for it.
     program
         Summary by :func:`snnc.report.summarise`: which connections learn and which layer the loss reads. Without it all connections
         count as learning, and records, adjoints and replicas' gradients are left out.
@@ -115,7 +116,7 @@ def measure_traffic(plan: Plan, places: LayerPlaces, program: Mapping[str, Any] 
 
 
 class _Count:
-    """Adds up flows and chip matrices."""
+    """Accumulates flows and chip matrices."""
 
     def __init__(self, plan: Plan, places: LayerPlaces, program: Mapping[str, Any]) -> None:
         self.plan, self.places, self.program = plan, places, program
@@ -150,17 +151,17 @@ class _Count:
         return found.astype(np.float64)
 
     def between(self, kind: str, chips: Floats) -> None:
-        """Note what chips (rows) send to single other chips (columns)."""
+        """Add the bytes that chips (rows) send to single other chips (columns)."""
         for source, receiver in np.argwhere(chips > 0).tolist():
             self.links[kind].send(source, (receiver,), float(chips[source, receiver]))
 
     def add(self, source: str, target: str, kind: str, size: float, chips: Floats) -> None:
-        """Note `size` bytes that tiles receive, and the chip matrix of them."""
+        """Add `size` bytes that tiles receive, and their chip matrix."""
         self.flows[self.node(source), self.node(target), kind] += size
         self.moved[kind] = self.moved.get(kind, 0.0) + chips
 
     def send(self, source: str, target: str, kind: str, sent: Floats, readers: Floats, own: Floats, times: float) -> None:
-        """Every one of `readers` (tiles by chip) reads all of `sent` (bytes by chip), but for `own` (by chip) that it holds itself."""
+        """Add `sent` (bytes by chip) for each of `readers` (tiles by chip), except `own` (bytes by chip), which the readers hold."""
         receivers = np.flatnonzero(readers).tolist()
         for source_chip in np.flatnonzero(sent).tolist():
             self.links[kind].send(source_chip, receivers, times * float(sent[source_chip]))

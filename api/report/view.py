@@ -49,7 +49,7 @@ def build_view(subject: Subject) -> dict[str, Any]:
 
 
 def facts(subject: Subject) -> dict[str, Any]:
-    """The headline numbers; all predicted but for sizes."""
+    """The headline numbers; all except sizes are predicted."""
     plan = subject.plan
     memory, tile = plan.tile_memory, fullest_tile(plan)
     counted = subject.emulation.cycles if subject.emulation and subject.emulation.complete else None
@@ -85,7 +85,7 @@ def facts(subject: Subject) -> dict[str, Any]:
 
 
 def emulated_host(subject: Subject) -> dict[str, float] | None:
-    """Milliseconds of the host's transfers in the last run, and how much of them overlapped with it; None before any run."""
+    """Milliseconds of the host's transfers in the last run, and the part of them that overlapped with it; None before any run."""
     profile = subject.profile or {}
     if "host_cycles_beside_last_run" not in profile or not profile.get("cycles_last_run"):
         return None
@@ -225,7 +225,7 @@ def _traffic(subject: Subject) -> dict[str, Any]:
 
 
 def _wires(subject: Subject) -> list[dict[str, Any]]:
-    """Wires between chips that carry something, the longest at work first; the switch, if there is one, is the chip after the last."""
+    """Wires between chips that carry data, the busiest first; the switch, if there is one, has the number after the last chip."""
     target = subject.plan.target
     if target.chips == 1:
         return []

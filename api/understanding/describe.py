@@ -28,7 +28,7 @@ KINDS: Final[Mapping[type, str]] = {
 }
 """Operations between populations, as reports call them."""
 COUNTINGS: Final = ("AC", "MAC")
-"""What one synaptic operation can cost: an addition, or a multiplication too."""
+"""Kinds of synaptic operations: a MAC multiplies and adds, an AC only adds."""
 
 
 def describe(graph: Graph, *, measured: MeasuredSynops | None = None, surrogate: Surrogate | None = None) -> dict[str, Any]:
@@ -41,7 +41,7 @@ def describe(graph: Graph, *, measured: MeasuredSynops | None = None, surrogate:
     measured
         Synaptic operations on data, see :func:`~snnc.checks.measure.measure`.
     surrogate
-        The compile option, where one was given.
+        The compile option, if one was given.
     """
     graph = in_dataflow_order(graph)
     table = rows(graph, measured)
@@ -89,7 +89,7 @@ def recurrences(graph: Graph) -> list[dict[str, Any]]:
 
 
 def count_parameters(graph: Graph) -> int:
-    """Numbers that training could change: weights, biases and learnable neuron parameters."""
+    """Return how many numbers training could change: weights, biases and learnable neuron parameters."""
     total = 0
     for _, operation in graph.of_type(*WEIGHTED, Population):
         if isinstance(operation, Population):
@@ -101,7 +101,7 @@ def count_parameters(graph: Graph) -> int:
 
 
 def _synops(graph: Graph, table: list[dict[str, Any]], measured: MeasuredSynops | None) -> dict[str, Any]:
-    """Sums a step and sample; "at_most" is with every source neuron firing, "measured" what the data made it."""
+    """Return sums per step and sample: "at_most" if every source neuron fires, "measured" on the data."""
     synaptic = [row for row in table if "synops_at_most" in row]
     inputs = {name for name, operation in graph.of_type(Input) if operation.kind == "values"}
     return {

@@ -1,4 +1,4 @@
-"""Warnings about layers that hardly fire, or that fire all the time: both learn slowly or not at all."""
+"""Warnings about layers that hardly fire or fire all the time: such layers learn slowly, if they learn."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Final
 from snnc.understanding.synops import MeasuredSynops
 
 MOSTLY: Final = 0.5
-"""Share of silent or saturated neurons from which on a layer is reported."""
+"""Smallest share of silent or saturated neurons for which a layer is reported."""
 
 
 def firing_warnings(measured: MeasuredSynops) -> list[str]:

@@ -25,7 +25,7 @@ class FiringDescription:
         When it fires: "above the threshold (>)", "at or above the threshold (>=)" or, if its spikes differ, "as the equations say"; None
         if it never does.
     reset
-        How it resets, or why it does not; None if it never fires.
+        Its reset, or the reason why it has none; None if it never fires.
     gradient
         Whether gradients flow through the reset; None if it does not reset.
     """

@@ -1,4 +1,4 @@
-"""The assumptions of snnc about a model from any source, one statement per subject."""
+"""snnc's assumptions about a model, one statement per subject."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ def statements(graph: Graph, firings: Mapping[str, FiringDescription], surrogate
     graph
         The network.
     firings
-        What :func:`~snnc.understanding.resets.firing` says of each population.
+        The result of :func:`~snnc.understanding.resets.firing` for each population.
     surrogate
-        The compile option, where one was given.
+        The compile option, if one was given.
     """
     found = [
         ("time step", _time(graph)),
@@ -37,7 +37,7 @@ def statements(graph: Graph, firings: Mapping[str, FiringDescription], surrogate
 
 def _time(graph: Graph) -> str:
     if any("dt = " in text for text in graph.assumptions):
-        return ""  # the front end said it
+        return ""  # the front end has stated it
     return "discrete: decays are factors a step, and no length of a step in seconds (dt) enters the equations."
 
 

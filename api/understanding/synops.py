@@ -1,9 +1,9 @@
-"""Synaptic operations: one weight applied because one source neuron sent something.
+"""Synaptic operations: one weight applied because one source neuron sent a value.
 
-A spike that arrives costs an addition a weight (an accumulate, AC), a graded value a multiplication as well (MAC). So counts NeuroBench
-(Yik et al. 2025, "The NeuroBench framework for benchmarking neuromorphic computing algorithms and systems"), and so do the makers of
+A spike costs one addition for each weight (an accumulate, AC), a graded value also a multiplication (MAC). NeuroBench counts in this way
+(Yik et al. 2025, "The NeuroBench framework for benchmarking neuromorphic computing algorithms and systems"), as do the makers of
 neuromorphic chips (Merolla et al. 2014, "A million spiking-neuron integrated circuit"; Davies et al. 2018, "Loihi"). Biases, neuron
-updates and windows that stick out into padding cost none. A weight that is 0 is counted where it is stored;
+updates and the parts of windows in the padding are not counted. A weight of 0 counts if it is stored;
 :mod:`snnc.understanding.neurobench` leaves it out of the effective operations, as NeuroBench does.
 """
 
@@ -27,7 +27,7 @@ Counts: TypeAlias = npt.NDArray[np.int64]
 SYNAPSES: Final = (Linear, Sparse, Conv, OneToOne)
 """Operations whose weights are synapses."""
 APART: Final = (Pool, Reduce, Scale)
-"""Operations whose arithmetic is counted apart."""
+"""Operations that are counted separately."""
 
 
 @dataclass(frozen=True)
@@ -37,9 +37,9 @@ class MeasuredSynops:
     Attributes
     ----------
     source, samples, steps
-        What they were measured on.
+        The data of the measurement.
     operations
-        Node name -> (number, what one of them costs).
+        Node name -> (number, "AC" or "MAC").
     rates
         Spikes a neuron and step of each population (and input) that fires.
     silent, saturated
@@ -62,14 +62,14 @@ class MeasuredSynops:
 
 
 def has_synapses(operation: Operation) -> bool:
-    """Return whether `operation` holds weights that spikes are multiplied with."""
+    """Return whether `operation` has synaptic weights."""
     return isinstance(operation, SYNAPSES) and operation.weight is not None
 
 
 def connections(name: str, operation: Operation, shape: Shape) -> int:
     """Count the pairs of a source value and a target that the node `name` connects, for an input of `shape`; 0 if it has no arithmetic.
 
-    A weight of a convolution is shared by many such pairs; pairs with padding are not there.
+    A weight of a convolution is shared by many such pairs; pairs with the padding do not count.
     """
     match operation:
         case Linear(weight=weight):
@@ -88,7 +88,7 @@ def connections(name: str, operation: Operation, shape: Shape) -> int:
 
 
 def fan_out(name: str, operation: Operation, shape: Shape) -> Counts:
-    """Return how many synapses leave each value of an input of `shape`; fewer do at the border of a convolution without padding."""
+    """Return the fan-out of each value of an input of `shape`; it is smaller at the border of a convolution without padding."""
     match operation:
         case Linear(weight=weight):
             return np.full(shape, weight.shape[0], np.int64)
@@ -103,7 +103,7 @@ def fan_out(name: str, operation: Operation, shape: Shape) -> Counts:
 
 
 def effective_fan_out(name: str, operation: Operation, shape: Shape) -> Counts:
-    """Return how many synapses with a weight other than 0 leave each value of an input of `shape`."""
+    """Return the fan-out of each value of an input of `shape`, without weights of 0."""
     weight = getattr(operation, "weight", None)
     if weight is None or np.all(weight):
         return fan_out(name, operation, shape)
@@ -124,7 +124,7 @@ def effective_fan_out(name: str, operation: Operation, shape: Shape) -> Counts:
 
 
 def counting(graph: Graph, ports: PortMap, name: str) -> Counting:
-    """Return what one synaptic operation of the node `name` costs, by what arrives there."""
+    """Return whether the synaptic operations of the node `name` are ACs or MACs: spikes or graded values arrive there."""
     return "AC" if all(ports[e.source, e.source_port].kind == "spikes" for e in graph.incoming(name)) else "MAC"
 
 

@@ -1,4 +1,4 @@
-"""The understanding of a model, as text for a reader."""
+"""The understanding of a model as text."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import textwrap
 from typing import Any, Final
 
 WIDTH: Final = 120
-"""Columns where nobody tells how many there are."""
+"""Columns of the text if the width of the terminal is unknown."""
 NARROWEST: Final = 60
-EQUATIONS: Final = "One step of each neuron, in this order; [t-1] is the step before, and H(x > y) is 1 where x > y, else 0."
+EQUATIONS: Final = "One step of each neuron, in this order; [t-1] is the previous step, and H(x > y) is 1 where x > y, else 0."
 
 
 def to_text(found: dict[str, Any], width: int | None = None) -> list[str]:
-    """Print :func:`~snnc.understanding.describe.describe` for a reader, a line each, in at most `width` columns (60 at least)."""
+    """Return the result of :func:`~snnc.understanding.describe.describe` as lines of at most `width` columns (60 at least)."""
     columns = max(width or WIDTH, NARROWEST)
     lines = [*textwrap.wrap(_head(found), columns, subsequent_indent="  "), "", *_table(found, columns), *_totals(found, columns)]
     if any(neuron["equations"] for neuron in found["neurons"]):
@@ -28,9 +28,9 @@ def to_text(found: dict[str, Any], width: int | None = None) -> list[str]:
 
 
 def assumption_lines(found: dict[str, Any], width: int | None = None) -> list[str]:
-    """Print what was taken for granted: a statement a subject, then the notes of the front end."""
+    """Print the assumptions: one statement per subject, then the notes of the front end."""
     columns = max(width or WIDTH, NARROWEST)
-    lines = ["", "taken for granted"]
+    lines = ["", "assumptions"]
     for statement in found["statements"]:
         lines += _wrapped(statement["about"], [statement["text"]], columns)
     lines += _wrapped("note", found["assumptions"], columns)
@@ -104,18 +104,18 @@ def _totals(found: dict[str, Any], columns: int) -> list[str]:
     lines = []
     if any(row["learnable"] for row in found["table"]):
         lines.append("* training changes them")
-    lines.append(f"SynOps a step and sample, at most: {_sum(synops['at_most'])} (one a synapse)")
+    lines.append(f"SynOps per step and sample, at most: {_sum(synops['at_most'])} (one per synapse)")
     if synops["measured"] is not None:
         m = synops["measured"]
-        lines.append(f"SynOps a step and sample, measured on {m['samples']:,} samples, {m['steps']:,} steps of {m['source']}: {_sum(m)}")
+        lines.append(f"SynOps per step and sample, measured on {m['samples']:,} samples, {m['steps']:,} steps of {m['source']}: {_sum(m)}")
     lines.append("AC: a spike adds a weight. MAC: a graded value is multiplied by it.")
     if synops["other_operations"]:
-        lines.append(f"In brackets: pooling and scaling, {synops['other_operations']:,} operations a step, counted apart.")
+        lines.append(f"In brackets: pooling and scaling, {synops['other_operations']:,} operations a step, counted separately.")
     if synops["graded_inputs"]:
         named = ", ".join(synops["graded_inputs"])
         lines.append(f"If {named} only holds 0 and 1, --input-kind spikes counts its synapses as AC.")
     if synops["zero_weights"]:
-        lines.append(f"{synops['zero_weights']:,} of the weights are 0; they are stored, and counted.")
+        lines.append(f"{synops['zero_weights']:,} of the weights are 0; they are stored and therefore counted.")
     return ["", *(part for line in lines for part in textwrap.wrap(line, columns - 2, initial_indent="  ", subsequent_indent="    "))]
 
 
@@ -164,5 +164,5 @@ def _wrapped(label: str, texts: list[str], columns: int) -> list[str]:
 
 
 def _printable(text: str) -> str:
-    """Names come from files: nothing in them may steer a terminal."""
+    """Return a name without control characters: names come from files, and must not control a terminal."""
     return "".join(c if c.isprintable() else "�" for c in text)

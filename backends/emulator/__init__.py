@@ -1,4 +1,4 @@
 """The emulator of the Poplar API that ships with snnc.
 
-`build` makes the library and programs against it, `popc` compiles codelets.
+`build` builds its library and programs against it, `popc` compiles codelets.
 """

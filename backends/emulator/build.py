@@ -21,7 +21,7 @@ __all__ = ["compile_program", "compiler", "complete_prefix", "include_dir", "lib
 DEFAULT_FLAGS = "-O2 -Wall -Wextra"
 PREFIX = ("include", "src", "cmake")
 LIBRARIES = ("poputil", "popops", "poplin", "popnn", "poprand", "popfloat", "gcl", "pva")
-"""The libraries besides Poplar's own; one shared library holds them all."""
+"""The libraries other than Poplar's own; one shared library holds them all."""
 LAUNCHER = """\
 said=$(mktemp) || exit 1
 "$@" 2>"$said"
@@ -35,7 +35,7 @@ fi
 rm -f "$said"
 exit $code
 """
-"""Compiles for CMake, once more where a source has what older compilers took."""
+"""Compiler launcher for CMake: if a compilation fails on a construct that older compilers accepted, it is repeated on an adapted source."""
 
 
 ENABLE = """\
@@ -49,7 +49,7 @@ export LD_LIBRARY_PATH="$POPLAR_SDK_ENABLED/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_P
 export CMAKE_PREFIX_PATH="$POPLAR_SDK_ENABLED${CMAKE_PREFIX_PATH:+:$CMAKE_PREFIX_PATH}"
 """
 COMPILERS = ("c++", "g++", "clang++")
-"""Commands in ``bin`` that use the launcher, for builds that do not know it."""
+"""Compiler commands in ``bin`` that use the launcher, for builds without CMake."""
 COMPILER = """\
 here=${{0%/*}}
 PATH=$(printf %s "$PATH" | tr : '\\n' | grep -vxF "$here" | tr '\\n' :)
@@ -58,17 +58,17 @@ exec "$here/launcher" {name} "$@"
 
 
 def include_dir() -> Path:
-    """Return the folder of the headers: the host's and the codelets'."""
+    """Return the folder of the headers of host code and codelets."""
     return EMULATOR / "include"
 
 
 def fallback_dir() -> Path:
-    """Return fallback headers that programs include besides Poplar's and that this machine may lack: searched last (``-idirafter``)."""
+    """Return the folder of fallback headers for libraries that this machine may lack: searched last (``-idirafter``)."""
     return EMULATOR / "fallback"
 
 
 def library_flags() -> tuple[str, ...]:
-    """Return how the libraries are compiled: ``$SNNC_LIBRARY_FLAGS``, else optimised and with warnings."""
+    """Return the flags of the libraries: ``$SNNC_LIBRARY_FLAGS``, else optimisation and warnings."""
     return tuple(shlex.split(os.environ.get("SNNC_LIBRARY_FLAGS", DEFAULT_FLAGS)))
 
 
@@ -97,7 +97,7 @@ def _prefix(command: tuple[str, ...], chosen: tuple[str, ...], _cache: str) -> P
 
 
 def complete_prefix() -> Path:
-    """Return an install prefix with PopLibs too: ``lib/libpopops.so`` and its like, and ``bin/popc``.
+    """Return an install prefix that also has PopLibs (``lib/libpopops.so`` and others) and ``bin/popc``.
 
     It is built once, like `prefix`, which it uses.
     """
@@ -125,7 +125,7 @@ def _complete_prefix(command: tuple[str, ...], chosen: tuple[str, ...], cache: s
 
 
 def _cached_library(name: str, library: str, build: Callable[[Path], None]) -> Path:
-    """Return the prefix `name`, which holds `library` when it is whole."""
+    """Return the cached prefix `name`; it is complete if it holds `library`."""
     return cached_file(name, f"lib/{library}", build).parents[1]
 
 
@@ -158,7 +158,7 @@ def _write_command(path: Path, text: str) -> None:
 
 
 def _contents(*folders: str) -> list[bytes]:
-    """Return names and bytes of everything that goes into the prefix."""
+    """Return names and contents of all files that determine the prefix."""
     files = sorted(p for folder in folders for p in (EMULATOR / folder).rglob("*") if p.is_file())
     return [part for p in files for part in (str(p.relative_to(EMULATOR)).encode(), p.read_bytes())]
 
@@ -178,7 +178,7 @@ def _build(folder: Path, command: Sequence[str], flags: Sequence[str]) -> None:
 
 
 def _compile_all(objects: Path, sources: Path, command: Sequence[str], flags: Sequence[str]) -> list[Path]:
-    """Compile the sources of a folder as two translation units, which read and expand headers twice in all; return the objects."""
+    """Compile the sources of a folder as two translation units, so headers are read only twice; return the objects."""
     objects.mkdir()
     (objects.parent / "lib").mkdir(exist_ok=True)
 
@@ -194,7 +194,7 @@ def _compile_all(objects: Path, sources: Path, command: Sequence[str], flags: Se
 
 
 def _halves(sources: Sequence[Path]) -> tuple[list[Path], list[Path]]:
-    """Share sources out by their sizes."""
+    """Split sources into two groups of about equal size."""
     halves: tuple[list[Path], list[Path]] = ([], [])
     sizes = [0, 0]
     for source in sorted(sources, key=lambda path: (-path.stat().st_size, path.name)):
@@ -225,7 +225,7 @@ def compile_program(
     shared
         Whether to make a shared library.
     flags
-        Compiler flags in addition to those of every program (C++17, include path).
+        Compiler flags in addition to the usual ones (C++17, include path).
     libraries
         Arguments after the sources, such as ``-ldl``.
     complete
@@ -234,7 +234,7 @@ def compile_program(
     Raises
     ------
     BuildError
-        With the compiler's first errors.
+        The program does not compile; the message has the compiler's first errors.
     """
     command = compiler()
     link = [*link_flags(complete), *libraries]

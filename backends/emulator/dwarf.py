@@ -15,7 +15,7 @@ WRAPPERS = ("DW_TAG_typedef", "DW_TAG_const_type", "DW_TAG_volatile_type")
 DIRECTIONS = {"poplar::Input": "input", "poplar::Output": "output", "poplar::InOut": "inout"}
 CODE_BYTES = "code_bytes"
 BASES = {"poplar::Vertex": "vertex", "poplar::MultiVertex": "multi", "poplar::SupervisorVertex": "supervisor"}
-# By DWARF's encoding and size; `char` is told apart by its name.
+# By DWARF's encoding and size; `char` is recognised by its name.
 SCALARS = {
     (2, 1): "bool", (4, 2): "half", (4, 4): "float", (6, 1): "signed char", (8, 1): "unsigned char",
     (5, 2): "short", (7, 2): "unsigned short", (5, 4): "int", (7, 4): "unsigned int",
@@ -26,7 +26,7 @@ SHORT_NAMES = {
     "half": "half", "float": "float", "int": "int", "unsigned int": "uint", "short": "short", "unsigned short": "ushort",
     "signed char": "char", "char": "char", "unsigned char": "uchar", "long long": "longlong", "unsigned long long": "ulonglong",
 }  # fmt: skip
-"""How the names of short vectors begin, by their elements."""
+"""Prefixes of the names of short vectors, by element type."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class VertexField:
     kind
         ``value`` (a plain member), ``scalar``, ``vector``, ``list`` (edges), ``state`` (a vector without direction).
     alignment
-        Bytes that the vector's declaration asks for.
+        Alignment in the vector's declaration, bytes.
     """
 
     name: str
@@ -52,12 +52,12 @@ class VertexField:
 
 @dataclass(frozen=True)
 class VertexType:
-    """One vertex class: its name as ``addVertex`` takes it, size, fields and the place of ``compute``.
+    """One vertex class: its name for ``addVertex``, its size, its fields and the address of ``compute``.
 
     Attributes
     ----------
     code_bytes
-        What a static constant ``code_bytes`` of the class says, else the size of ``compute`` as compiled for the host.
+        Value of the class's static constant ``code_bytes``, else the size of ``compute`` as compiled for the host.
     shared_code
         Further such constants, ``code_bytes_NAME``: bytes of a function that several classes call and a tile holds once.
     """
@@ -127,7 +127,7 @@ class _Reader:
                 self.scopes[die.offset] = scope
 
     def vertex(self, die: DIE, symbols: dict[str, tuple[int, int]]) -> VertexType | None:
-        """Return the vertex type of a class, or None if it is none or cannot run."""
+        """Return the vertex type of a class, or None if it is not a vertex or cannot run."""
         kind = self.base_kind(die)
         link = self.compute_name(die)
         if kind is None or link not in symbols:
@@ -138,7 +138,7 @@ class _Reader:
         return VertexType(self.name(die), kind, _number(die, "DW_AT_byte_size"), address, bytes_, fields, said)
 
     def code_bytes(self, die: DIE) -> Iterator[tuple[str, int]]:
-        """What a class says of the bytes of its code, by static constants."""
+        """Return the bytes of code that a class states in static constants."""
         for child in die.iter_children():
             name = _text(child, "DW_AT_name")
             if (
@@ -149,7 +149,7 @@ class _Reader:
                 yield name, _number(child, "DW_AT_const_value")
 
     def base_kind(self, die: DIE) -> str | None:
-        """Return "vertex", "multi" or "supervisor" when the class derives from one of the three."""
+        """Return "vertex", "multi" or "supervisor" if the class derives from one of the three."""
         for base in self.bases(die):
             kind = BASES.get(self.name(base)) or self.base_kind(base)
             if kind is not None:
@@ -208,7 +208,7 @@ class _Reader:
         return VertexField(name, offset, kind, direction or "none", self.scalar(element), layout, alignment)
 
     def field_of_row(self, edge: DIE) -> VertexField | None:
-        """Return the field that one element of a Vector<Input<Vector<T>>> would be."""
+        """Return one element of a Vector<Input<Vector<T>>> as a field."""
         direction = DIRECTIONS.get(self.plain_name(edge))
         arguments = self.type_arguments(edge)
         if not arguments:
@@ -284,7 +284,7 @@ class _Reader:
         return str(value)
 
     def short_vector(self, kind: DIE) -> str:
-        """Return the device's name of a vector of the compiler's, such as ``float2``; empty for other types."""
+        """Return the device's name of a compiler's vector type, such as ``float2``; empty for other types."""
         if kind.tag != "DW_TAG_array_type" or "DW_AT_GNU_vector" not in kind.attributes:
             return ""
         bounds = [c for c in kind.iter_children() if c.tag == "DW_TAG_subrange_type"]
@@ -292,7 +292,7 @@ class _Reader:
         return f"{SHORT_NAMES.get(self.scalar(self.resolved(kind)), '')}{count}"
 
     def vector_class(self, kind: DIE) -> str:
-        """Return the device's name of a vector that is a class here (``snnc_vector<float, 2>``); empty for other classes."""
+        """Return the device's name of a class that replaces a vector (``snnc_vector<float, 2>``); empty for other classes."""
         if self.plain_name(kind) != "snnc_vector":
             return ""
         (element,), (count,) = self.type_arguments(kind), self.value_arguments(kind)

@@ -1,4 +1,4 @@
-"""Build and run a Poplar program that somebody else wrote."""
+"""Build and run a Poplar program that was not written for snnc."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ class Checks:
     Attributes
     ----------
     bounds
-        A vertex that writes beyond a field, or to an input, is an error.
+        A vertex that writes outside a field, or to an input, is an error.
     undefined
-        Reading what ``WriteUndef`` left is an error.
+        Reading an element that is undefined since ``WriteUndef`` is an error.
     workers
-        Two workers of a MultiVertex that write one 32-bit word are an error.
+        It is an error if two workers of a MultiVertex write the same 32-bit word.
     lenient_memory
-        Too much on a tile is a warning, as in Graphcore's model.
+        Exceeding a tile's memory is only a warning, as in Graphcore's model.
     profile
-        Where to write the profile when an engine ends, as JSON.
+        File for the profile (JSON), written when an engine ends.
     """
 
     bounds: bool = False
@@ -63,14 +63,14 @@ class Checks:
 
 @dataclass(frozen=True)
 class BuiltProgram:
-    """A program that was built.
+    """A built program.
 
     Attributes
     ----------
     path
         The executable, in the cache.
     environment
-        Variables by which it finds its codelets.
+        Environment variables with which it finds its codelets.
     """
 
     path: Path
@@ -97,9 +97,9 @@ def build_program(
     Raises
     ------
     BuildError
-        When a source is not there, or with the compiler's first errors.
+        A source does not exist or does not compile; the message has the compiler's first errors.
     ToolMissingError
-        When this machine has no C++ compiler.
+        This machine has no C++ compiler.
     """
     for source in sources:
         if not source.is_file():
@@ -118,7 +118,7 @@ def build_program(
 
 
 def _is_in_headers(flag: str) -> bool:
-    """Return whether a library is missing on this machine and the fallback headers need none."""
+    """Return whether a library is missing on this machine and the fallback headers replace it."""
     name = f"lib{flag[2:]}.so"
     if flag[2:] not in FALLBACK_LIBRARIES:
         return False
@@ -133,7 +133,7 @@ def _sort(sources: Sequence[Path]) -> tuple[list[Path], list[Path]]:
 
 
 def _checked(codelet: Path, flags: Sequence[str]) -> Path:
-    """Compile a codelet file, so that its errors come before anything runs; return it."""
+    """Compile a codelet file, so that its errors are reported before anything runs; return it."""
     compile_codelets(codelet, library().resolve(), flags)
     return codelet
 
@@ -158,7 +158,7 @@ def _built(sources: Sequence[Path], flags: Sequence[str], libraries: Sequence[st
 
 
 def _accepted(source: Path, preprocessed: str, folder: Path, command: Sequence[str]) -> Path:
-    """Return a changed copy of a source in which lambdas outside of functions capture nothing, as older compilers took them."""
+    """Return an adapted copy of a source: lambdas outside of functions capture nothing, as in older compilers."""
     checked = [*command, "-w", "-fsyntax-only", str(source)]
     errors = subprocess.run(checked, capture_output=True, text=True, check=False).stderr
     changed = Path(tempfile.mkdtemp(dir=folder)) / f"{source.stem}.ii"
@@ -167,18 +167,18 @@ def _accepted(source: Path, preprocessed: str, folder: Path, command: Sequence[s
 
 
 def run_program(program: BuiltProgram, arguments: Sequence[str] = (), *, ipu: str = "ipu2", checks: Checks | None = None) -> int:
-    """Run a program with this process's streams; return its exit code, 128 + n where signal n ended it.
+    """Run a program with this process's streams; return its exit code, or 128 + n if signal n ended it.
 
     Parameters
     ----------
     program
         The result of `build_program`.
     arguments
-        Of the program.
+        Arguments of the program.
     ipu
-        The machine that stands in for hardware: ``ipu1``, ``ipu2``, ``ipu21``, or ``none``.
+        The emulated machine: ``ipu1``, ``ipu2``, ``ipu21``, or ``none``.
     checks
-        The checks.
+        The optional checks.
     """
     sys.stdout.flush()
     sys.stderr.flush()

@@ -18,14 +18,14 @@ def load_sources() -> ModuleType:
     """Return the module of sources by its path: the rest of snnc is not needed."""
     spec = importlib.util.spec_from_file_location("snnc_sources", Path(__file__).with_name("sources.py"))
     if spec is None or spec.loader is None:
-        raise ImportError("sources.py is missing beside the launcher")
+        raise ImportError("sources.py is missing next to the launcher")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
 
 
 def without_outputs(command: Sequence[str]) -> list[str]:
-    """Return a compiler's command without what it writes.
+    """Return a compiler's command without its outputs.
 
     Examples
     --------

@@ -20,18 +20,18 @@ from snnc.backends.toolchain.cache import cached_file
 from snnc.backends.toolchain.compilers import common_flags, compiler, compiler_version, digest, is_clang, machine_id, run_compiler
 from snnc.compiler.files.temporary import temporary_folder
 
-# Products and sums are rounded one by one, as the instructions that the cost model counts do, whatever the host fuses.
+# Products and sums are rounded separately, like the instructions of the cost model, even if the host could fuse them.
 DEFAULT_FLAGS = "-O2 -ftree-vectorize -march=native -fno-math-errno -fno-trapping-math -ffp-contract=off"
-# The names by which discovery finds and calls compute() whether or not the file itself calls it.
+# These names let the discovery find and call compute() even if the file does not call it.
 KEEP_COMPUTE = "-Dcompute=__attribute__((used)) compute"
 
 API_VERSION = "3.3.0"
-"""Poplar's version whose documented interface the emulator follows; ``poplar::versionString()`` says the same."""
+"""Poplar's version whose documented interface the emulator follows; ``poplar::versionString()`` returns it."""
 NAMED_ELEMENTS = re.compile(
     r"request for member .[xyzw]. in |illegal vector component|member reference base type"
     r"|brace-enclosed initializer list.*(?:__vector|snnc_)"
 )
-"""What a compiler says of ``v.x`` and ``v = {a, b}`` where v is a vector of its own: classes have both, and are slower."""
+"""Compiler errors for ``v.x`` and ``v = {a, b}`` on the compiler's vector types; classes support both, but are slower."""
 
 
 def compile_codelets(source: Path, library: Path, flags: Sequence[str] = ()) -> Path:
@@ -44,12 +44,12 @@ def compile_codelets(source: Path, library: Path, flags: Sequence[str] = ()) -> 
     library
         ``libpoplar.so`` to link against.
     flags
-        Flags of the program (``-D``, ``-I``, …), after the default ones and ``$SNNC_CODELET_FLAGS``.
+        Flags of the program (``-D``, ``-I``, …), added after the default ones and ``$SNNC_CODELET_FLAGS``.
 
     Raises
     ------
     BuildError
-        When the file does not compile, or holds no vertex that can be run.
+        The file does not compile, or holds no vertex that can run.
     """
     command = compiler()
     chosen = shlex.split(os.environ.get("SNNC_CODELET_FLAGS", DEFAULT_FLAGS)) + shlex.split(os.environ.get("SNNC_CODELET_EXTRA_FLAGS", ""))
@@ -66,16 +66,16 @@ def _compile(source: Path, copy: Path, library: Path, command: Sequence[str], ch
 
 
 def _text_of_file() -> bytes:
-    """Return the text of the discovery, a change of which makes cached tables stale."""
+    """Return the source of the discovery; if it changes, cached tables are stale."""
     return b"".join((EMULATOR / name).read_bytes() for name in ("popc.py", "dwarf.py", "sources.py"))
 
 
 def _build(source: Path, folder: Path, command: Sequence[str], library: Path, clang: bool) -> None:
     output = folder / "codelets.so"
     debug = ["-gdwarf-4", "-fno-eliminate-unused-debug-types", "-fno-semantic-interposition"]
-    debug += ["-fstandalone-debug"] if clang else ["-fno-var-tracking"]  # of debug information only types are read
+    debug += ["-fstandalone-debug"] if clang else ["-fno-var-tracking"]  # only types are read from the debug information
     link = ["-shared", str(library), f"-Wl,-rpath,{library.parent}"]
-    from snnc.compiler.errors import BuildError  # not needed when the cache has the table
+    from snnc.compiler.errors import BuildError  # not needed if the cache has the table
 
     try:
         run_compiler([*command, *debug, str(source), "-o", str(output), *link], source.name)
@@ -83,7 +83,7 @@ def _build(source: Path, folder: Path, command: Sequence[str], library: Path, cl
         if not NAMED_ELEMENTS.search(str(error)):
             raise
         run_compiler([*command, "-DSNNC_VECTOR_CLASSES", *debug, str(source), "-o", str(output), *link], source.name)
-    from snnc.backends.emulator.dwarf import vertex_types  # not needed when the cache has the table
+    from snnc.backends.emulator.dwarf import vertex_types  # not needed if the cache has the table
 
     types = vertex_types(output)
     if not types:
@@ -102,7 +102,7 @@ def _build(source: Path, folder: Path, command: Sequence[str], library: Path, cl
 
 
 def _copy_out(tables: Sequence[Path], output: Path) -> Path:
-    """Write one table of all, and the libraries beside it, where the caller wants them."""
+    """Write one table of all codelets, and the libraries next to it, to the caller's path."""
     if output.suffix != ".gp":
         output = output / "codelets.gp"
     output.parent.mkdir(parents=True, exist_ok=True)
@@ -117,17 +117,17 @@ def _copy_out(tables: Sequence[Path], output: Path) -> Path:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line; 0 when all went well."""
+    """Run the command line; return 0 on success."""
     parser = argparse.ArgumentParser(
         prog="popc", description="Compile codelets for the emulator. Flags of the C++ compiler are passed on.", allow_abbrev=False
     )
     parser.add_argument("sources", type=Path, nargs="+", metavar="source")
     parser.add_argument("-o", dest="output", type=Path, help="folder, or file ending in .gp")
-    parser.add_argument("--library", type=Path, help="libpoplar.so (default: the cached one, built when missing)")
+    parser.add_argument("--library", type=Path, help="libpoplar.so (default: the cached one, built if missing)")
     parser.add_argument("--flags", default="", help="flags for the C++ compiler, as one text")
     parser.add_argument("-I", dest="include", action="append", default=[], metavar="DIR")
     parser.add_argument("-D", dest="define", action="append", default=[], metavar="NAME[=VALUE]")
-    parser.add_argument("--target", "-target", default="", help="taken and not used: codelets run on this machine")
+    parser.add_argument("--target", "-target", default="", help="accepted and ignored: codelets run on this machine")
     parser.add_argument("-v", "--version", action="store_true", help="print the versions of the API and of the C++ compiler")
     if {"-v", "--version"} & set(sys.argv[1:] if arguments is None else arguments):
         print(f"POPLAR version {API_VERSION} (snnc emulator)\n{compiler_version(compiler()).splitlines()[0]}")
@@ -136,7 +136,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     from snnc.compiler.errors import SnncError
 
     flags = [*shlex.split(options.flags), *(f"-I{d}" for d in options.include), *(f"-D{d}" for d in options.define)]
-    # How hard to optimise is the emulator's own choice: results must not depend on it.
+    # The emulator chooses the level of optimisation: results must not depend on it.
     flags += [flag for flag in others if not flag.startswith(("-O", "-g", "-m"))]
     try:
         tables = [compile_codelets(source, _library(options.library), flags) for source in _codelets(options.sources)]
@@ -159,14 +159,14 @@ def _library(chosen: Path | None) -> Path:
 
 
 def _codelets(sources: Sequence[Path]) -> list[Path]:
-    """Return the sources that are C++; assembly is omitted with a note, its vertices cannot run here."""
+    """Return the C++ sources; assembly is skipped with a note, because its vertices cannot run here."""
     from snnc.compiler.errors import BuildError
 
     for source in sources:
         if not source.is_file():
             raise BuildError(f"{source}: no such file")
         if source.suffix.lower() == ".s":
-            print(f"popc: {source.name} is assembly of an IPU and is left out", file=sys.stderr)
+            print(f"popc: {source.name} is IPU assembly and is skipped", file=sys.stderr)
     found = [source for source in sources if source.suffix.lower() != ".s"]
     if not found:
         raise BuildError("assembly of an IPU cannot run on the emulator; give the C++ form of the codelets")

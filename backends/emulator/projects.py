@@ -22,7 +22,7 @@ class Sources:
     own
         The source that differs between projects.
     header
-        What it includes of the others: the same in every project, with a guard, and including nothing that differs.
+        The header of this source that is the same in every project; it has a guard and includes nothing that differs.
     fixed
         Sources that are the same in every project: they are compiled once.
     """
@@ -40,7 +40,7 @@ class Sources:
 def build_project(
     folder: Path, sources: Sources, library: str, level: str, flags: Sequence[str] = (), link: Sequence[str] = ()
 ) -> Path:  # fmt: skip
-    """Return the shared library of a project, built against the emulator when its sources were never built before on this machine.
+    """Return the shared library of a project, built against the emulator unless the cache holds a build of the same sources.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ def build_project(
     library
         Name of the built file.
     level
-        How hard to optimise its own source, such as ``-O0``.
+        Optimisation level of its own source, such as ``-O0``.
     flags, link
         Further flags for compiling, and for linking.
 

@@ -16,15 +16,15 @@ LONG = re.compile(r"\blong\b(?:\s+(long|double)\b)?(\s+int\b)?")
 CAPTURE_DEFAULT = re.compile(r"\[\s*[=&]\s*(?:,\s*|(?=\]))")
 LINE_MARKER = re.compile(r'# (\d+) "((?:\\.|[^"\\])*)"')
 NOT_LOCAL = re.compile(r"^(.+?):(\d+):(?:\d+:)? error: non-local lambda expression cannot have a capture-default", re.MULTILINE)
-# A comment, a string or a character stays as it is.
+# Comments, strings and characters stay unchanged.
 TEXT = re.compile(r"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'", re.DOTALL)
 
 
 def portable(text: str) -> str:
-    """Return codelets without what only an IPU's compiler knows, line by line where they were.
+    """Return codelets without constructs that only an IPU's compiler accepts; line numbers do not change.
 
-    `long` has 32 bits on an IPU, so it becomes `int`; attributes that choose between worker and supervisor code go,
-    vectors in Clang's manner become classes.
+    `long` has 32 bits on an IPU, so it becomes `int`; attributes that choose between worker and supervisor code are
+    removed; Clang's vector types become classes.
 
     Examples
     --------
@@ -55,7 +55,7 @@ def _shorten(code: str) -> str:
 
 
 def portable_copy(source: Path, folder: Path) -> Path:
-    """Return the source, or a copy in `folder` that names the source's lines, where it had to be changed."""
+    """Return the source, or, if it needs changes, an adapted copy in `folder` that keeps the source's line numbers."""
     text = source.read_text(errors="surrogateescape")
     changed = portable(text)
     if changed == text:
@@ -67,14 +67,14 @@ def portable_copy(source: Path, folder: Path) -> Path:
 
 
 def without_capture_defaults(preprocessed: str, errors: str) -> str:
-    """Return a preprocessed source in which lambdas outside of functions capture nothing, which older compilers took for granted.
+    """Return a preprocessed source in which lambdas outside of functions capture nothing, as in older compilers.
 
     Parameters
     ----------
     preprocessed
         Source text with line markers.
     errors
-        What the compiler says of it: the lambdas are those that it names.
+        The compiler's messages, which name the lambdas.
 
     Examples
     --------
@@ -95,7 +95,7 @@ def without_capture_defaults(preprocessed: str, errors: str) -> str:
 
 
 def is_codelet(text: str) -> bool:
-    """Distinguish codelets from host code: they include ``poplar/Vertex.hpp`` and nothing that builds graphs.
+    """Return whether a source holds codelets: it includes ``poplar/Vertex.hpp``, but no header that builds graphs.
 
     Examples
     --------

@@ -80,12 +80,12 @@ def atomic_folder(folder: Path, keep_trained: bool = True) -> Iterator[Path]:
         folder = folder.resolve()  # what a link names may lie on another disk than the link
         folder.parent.mkdir(parents=True, exist_ok=True)
         held = HeldFolder(folder.parent, f".{folder.name}.")
-        beside = held.path / "project"
-        beside.mkdir()
-        yield beside
-        _close_to_others(beside)
-        write_manifest(beside)
-        _put_in_place(beside, folder, keep_trained)
+        temporary = held.path / "project"
+        temporary.mkdir()
+        yield temporary
+        _close_to_others(temporary)
+        write_manifest(temporary)
+        _put_in_place(temporary, folder, keep_trained)
     except OSError as error:
         raise _explain(folder, error) from None
     finally:
@@ -128,25 +128,25 @@ def check_replaceable(folder: Path) -> None:
         raise _explain(folder, error) from None
 
 
-def _put_in_place(beside: Path, target: Path, keep_trained: bool) -> None:
-    """Rename `beside` to `target`; an older project there is in `beside` afterwards."""
+def _put_in_place(temporary: Path, target: Path, keep_trained: bool) -> None:
+    """Rename `temporary` to `target`; an older project there is in `temporary` afterwards."""
     if not target.exists() or not any(target.iterdir()):
-        beside.rename(target)
+        temporary.rename(target)
         return
     with locked(target, "compiles"):
         own = written_files(target)
         if own is None:
             raise ForeignFolderError(f"the folder {str(target)!r} is no longer a project of snnc; nothing was written.")
-        carried = retain_foreign_files(target, beside, own, keep_trained)
-        exchange(beside, target)
-    _say(carried, beside, target)
+        carried = retain_foreign_files(target, temporary, own, keep_trained)
+        exchange(temporary, target)
+    _say(carried, temporary, target)
 
 
-def _say(carried: RetainedFiles, beside: Path, target: Path) -> None:
+def _say(carried: RetainedFiles, temporary: Path, target: Path) -> None:
     """Warn about files that were moved or deleted."""
 
     def place(path: Path) -> str:
-        return str(target / path.relative_to(beside))
+        return str(target / path.relative_to(temporary))
 
     if carried.trained is not None:
         text = f"the trained weights of the older project are now in {place(carried.trained)}; to continue from them, copy them to"

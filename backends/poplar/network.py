@@ -30,7 +30,7 @@ from snnc.compiler.tiles.schedule.schedule import Arc, stages_of
 from snnc.compiler.tiles.schedule.window_test import WindowTest, window_test
 from snnc.compiler.tiles.vertices.codelet_costs import network_costs
 from snnc.compiler.tiles.vertices.cost import CodeletCost
-from snnc.compiler.tiles.vertices.relay_vertices import Steps, id_type
+from snnc.compiler.tiles.vertices.relay_vertices import StoredSpikes, id_type
 from snnc.compiler.tiles.vertices.vertex_spec import Element
 
 
@@ -51,12 +51,12 @@ class Store:
 
     @property
     def bits(self) -> bool:
-        """Whether it keeps a bit for each value, not ids."""
+        """Whether it stores a bit for each value, not ids."""
         return self.buses[0].form == "bits"
 
     @property
-    def near(self) -> bool:
-        """Whether it also keeps the neurons that take gradient without a spike."""
+    def with_support(self) -> bool:
+        """Whether it also stores the neurons that receive gradient without a spike."""
         return any(b.gradient is not None for b in self.buses)
 
     @property
@@ -65,14 +65,14 @@ class Store:
         return id_type(self.width)
 
     @property
-    def loses_near(self) -> bool:
-        """Whether neurons near the threshold may find no room."""
-        return self.near and self.stored < self.width
+    def drops_support(self) -> bool:
+        """Whether there may be more such neurons than a step has room for."""
+        return self.with_support and self.stored < self.width
 
     @property
-    def steps(self) -> Steps:
-        """What relays keep, as their vertices are described with."""
-        return Steps(self.id_type, self.bits, self.near, self.loses_near)
+    def stored_spikes(self) -> StoredSpikes:
+        """The form of its spikes, for the descriptions of its vertices."""
+        return StoredSpikes(self.id_type, self.bits, self.with_support, self.drops_support)
 
     def room(self, ids: int) -> int:
         """Capacity of a list of `ids`: ids are moved as whole 32-bit words."""
@@ -273,7 +273,7 @@ class PoplarNetwork:
         return self.further.sizes[bus.id].limited(backward=backward)
 
     @cached_property
-    def asked(self) -> tuple[BusPlan, ...]:
+    def requesting_buses(self) -> tuple[BusPlan, ...]:
         """Buses whose relays request further windows, in the forward pass or else in the backward pass."""
         return tuple(bus for bus in self.plan.buses if bus.id in self.further.requesting)
 
@@ -287,8 +287,8 @@ class PoplarNetwork:
         direction = self.further.requested_in
         if direction is None:
             return None
-        tiles = [relay.tile for bus in self.asked for relay in bus.relays]
-        numbers = [self.numbers_of_relay(bus) for bus in self.asked for _ in bus.relays]
+        tiles = [relay.tile for bus in self.requesting_buses for relay in bus.relays]
+        numbers = [self.numbers_of_relay(bus) for bus in self.requesting_buses for _ in bus.relays]
         return window_test(direction, 1 + self.further.both, tiles, numbers, self.plan.target, self.cost("most"))
 
     @property
@@ -299,7 +299,13 @@ class PoplarNetwork:
     def mask_kind(self, store: Store) -> str:
         """A unit of a source's masks: a C++ ``Mask``."""
         placed = next(p for p in self.plan.populations if p.id == store.owner)
-        return "SPIKES" if not store.near else "HALVES" if mask_unit(max(b.count for b in placed.blocks), support=True) == 1 else "PAIRS"
+        return (
+            "SPIKES"
+            if not store.with_support
+            else "HALVES"
+            if mask_unit(max(b.count for b in placed.blocks), support=True) == 1
+            else "PAIRS"
+        )
 
     def mask_unit(self, store: Store) -> int:
         """Words of a unit of a source's masks."""

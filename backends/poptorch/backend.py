@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from snnc.compiler.tiles.planning.options import PlanOptions
 
 USUAL: Final = "gc200"
-"""The machine of a target that names none."""
+"""The machine of the target ``poptorch`` without a machine name."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +34,7 @@ class PopTorchOptions(TileOptions):
 
 
 class PopTorchBackend(TileBackend[PopTorchOptions]):
-    """Emits a custom operation, placed on an IPU, and the package around it; here it runs forward on the emulator."""
+    """Emits a custom operation, placed on one IPU, and the package around it; a session runs its forward pass on the emulator."""
 
     def runs(self, target: str) -> bool:
         """Return whether the target is ``poptorch`` or ``poptorch:MACHINE``."""
@@ -52,7 +52,7 @@ class PopTorchBackend(TileBackend[PopTorchOptions]):
         return with_input_gradients(ready)[0] if options.input_gradients and options.loss is not None else ready
 
     def check(self, program: StepProgram, options: PopTorchOptions) -> None:
-        """Refuse what cannot be planned, or what PopTorch's optimisers cannot do.
+        """Refuse networks that cannot be planned, and settings that PopTorch's optimisers do not have.
 
         Raises
         ------
@@ -120,7 +120,7 @@ class PopTorchBackend(TileBackend[PopTorchOptions]):
         return PopTorchEngine(placed.program, placed.plan, built.folder, built.library)
 
     def next_step(self, folder: Path, trains: bool) -> str:
-        """Return how the package is trained."""
+        """Return the commands that train the package."""
         del trains
         return f"make in it and python train.py with the Poplar SDK; here: python -m snnc.emulated_poptorch {folder / 'train.py'}"
 

@@ -54,7 +54,7 @@ def popart_library() -> Path:
 
 
 def build_operation(folder: Path) -> Path:
-    """Return the custom operation of the package in `folder`, built if its sources were never built on this machine.
+    """Return the custom operation of the package in `folder`, built unless the cache holds it.
 
     Raises
     ------

@@ -130,7 +130,7 @@ def optimizer_settings(program: StepProgram, optimizer: Optimizer) -> Body:
 
 
 def _shown(operation: PopartOperation, output: OutputInfo) -> Body:
-    """The origin of an output: a record of the operation, or an input so many steps later."""
+    """The origin of an output: a record of the operation, or an input with a delay in steps."""
     if output in operation.outputs:
         return {"record": operation.outputs.index(output)}
     found = next(n for n, i in enumerate(operation.program.inputs) if output.source.buffer == f"{i.id}_in")

@@ -18,7 +18,7 @@ from snnc.compiler.ir.plan import Plan
 from snnc.compiler.ir.step_program import StepProgram
 
 VERSION = "ipu2"
-"""The emulated model for machines of other makers."""
+"""The emulated IPU for machines that no backend opens by name."""
 
 
 class PopTorchEngine:
@@ -29,7 +29,7 @@ class PopTorchEngine:
     program, plan
         The emitted program.
     folder, library
-        Where the package is, and its custom operation, which was built.
+        The package, and its built custom operation.
     """
 
     def __init__(self, program: StepProgram, plan: Plan, folder: Path, library: Path) -> None:
@@ -62,7 +62,7 @@ class PopTorchEngine:
         return self._operation.plan.batch
 
     def forward(self, inputs: Mapping[str, Array], initial: Initial) -> dict[str, Array]:
-        """See :class:`~snnc.backends.runtime.engine.Engine`; `initial` is empty, as the operation takes no states of single samples."""
+        """See :class:`~snnc.backends.runtime.engine.Engine`; `initial` is empty: all samples start with the same states."""
         if initial:
             raise UnsupportedOnPopTorchError(
                 "the custom operation starts every sample with the same states; give none, or use another target."
@@ -79,7 +79,7 @@ class PopTorchEngine:
         """Raise: PyTorch holds the optimiser."""
         script = self._folder / "train.py"
         raise NotTrainableError(
-            f"a package for PopTorch is trained by PyTorch; run {script} where PopTorch is installed, or here on the emulator: "
+            f"a package for PopTorch is trained by PyTorch; run {script} on a machine with PopTorch, or on the emulator: "
             f"python -m snnc.emulated_poptorch {script}"
         )
 
@@ -89,12 +89,12 @@ class PopTorchEngine:
         return {name: self._values[name].reshape(p.value.shape).copy() for name, p in parameters.items()}
 
     def set_parameters(self, values: Mapping[str, Array]) -> None:
-        """Set the parameters that `values` names."""
+        """Set the parameters in `values`."""
         for name, value in values.items():
             self._values[name] = np.array(value, dtype=np.float32).reshape(self._values[name].shape)
 
     def counters(self) -> dict[str, int]:
-        """The operation passes no counts."""
+        """Return no counters: the operation does not return any."""
         return {}
 
     def close(self) -> None:
@@ -102,7 +102,7 @@ class PopTorchEngine:
         self._running.close()
 
     def _shown(self, inputs: Mapping[str, Array], buffer: str, delay: int) -> Array:
-        """An output that shows an input, so many steps later."""
+        """An output that records an input, `delay` steps late."""
         given = next(inputs[i.id] for i in self._operation.program.inputs if buffer == f"{i.id}_in")
         late = np.zeros_like(given)
         late[delay:] = given[: self.steps - delay]

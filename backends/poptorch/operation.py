@@ -23,7 +23,7 @@ from snnc.compiler.tiles.vertices.cost import CodeletCost
 
 PACK_COST: Final = CodeletCost(start=20, sample=12, word=6, value=4)
 LIST_COST: Final = CodeletCost(start=20, sample=14, word=5, id=4)
-"""Worker cycles of the codelets that bring inputs into the form of relays: instructions of their loops, counted by hand."""
+"""Worker cycles of the codelets that convert inputs to the format of relays: instructions of their loops, counted by hand."""
 
 
 @dataclass(frozen=True)
@@ -72,12 +72,12 @@ class PopartOperation:
 
     @cached_property
     def net(self) -> PoplarNetwork:
-        """Values to print; PyTorch updates the parameters, so tiles hold no optimiser state."""
+        """The network as template data; PyTorch updates the parameters, so tiles hold no optimiser state."""
         return PoplarNetwork(replace(self.program, optimizer=SGD() if self.plan.training else None), self.plan)
 
     @cached_property
     def inputs(self) -> tuple[InputInfo, ...]:
-        """Inputs that anything reads."""
+        """Inputs with at least one reader."""
         used = {store.owner for store in self.net.stores.values()}
         return tuple(i for i in self.program.inputs if i.id in used)
 
@@ -161,7 +161,7 @@ def assemble(operation: PopartOperation) -> tuple[Assembly, Body]:
 
 
 def _begin_with_adjoint(operation: PopartOperation, assembly: Assembly) -> None:
-    """The gradient of the record that the loss reads comes from outside."""
+    """Take the gradient of the record that the loss reads from an input of the operation."""
     output = operation.loss_output
     assert output is not None, "a program that is trained has a loss"
     population = population_of(operation.net, output)

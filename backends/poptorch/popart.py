@@ -16,7 +16,7 @@ from snnc.backends.poptorch.errors import PopArtError
 
 Array = npt.NDArray[np.float32]
 KINDS: Final = ("in", "out", "gradient")
-"""What an input of a gradient's operation is of the forward one: ``GradOpInType``."""
+"""Kinds of inputs of a gradient operation, by their values in ``GradOpInType``."""
 
 
 @dataclass(frozen=True)
@@ -77,11 +77,11 @@ class RunningOperation:
 
 
 class GradientOperation(RunningOperation):
-    """The operation of a gradient: what its inputs are, and of which input each output is the gradient."""
+    """The gradient operation: the origin of its inputs, and the forward input to which each output belongs."""
 
     @property
     def sources(self) -> tuple[GradientInput, ...]:
-        """Where each input comes from."""
+        """The origin of each input."""
         found = []
         for index in range(self._runtime.snnc_popart_inputs(self._handle)):
             number = ctypes.c_int()
@@ -91,7 +91,7 @@ class GradientOperation(RunningOperation):
 
     @property
     def targets(self) -> tuple[int, ...]:
-        """The input of the forward operation that each output belongs to."""
+        """The forward input whose gradient each output is."""
         return tuple(self._runtime.snnc_popart_gradient_output(self._handle, index) for index in range(len(self.shapes)))
 
 
@@ -155,7 +155,7 @@ def load_operation(library: Path) -> None:
 
 
 def _runtime() -> ctypes.CDLL:
-    """Load the stand-in globally: operations find their registration in it."""
+    """Load the substitute with global symbols: operations register themselves in it."""
     found = ctypes.CDLL(str(popart_library()), mode=ctypes.RTLD_GLOBAL)
     pointer = ctypes.c_void_p
     found.snnc_popart_error.restype = ctypes.c_char_p

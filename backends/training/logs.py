@@ -87,7 +87,7 @@ class TensorBoardLog:
     Parameters
     ----------
     folder
-        Where the files go.
+        Folder of the files.
     updates
         Updates that are over; what an interrupted training wrote of later ones is discarded when it resumes.
 

@@ -134,7 +134,7 @@ def scalars(metrics: Mapping[str, Value]) -> dict[str, float]:
 
 
 def plain(value: Value) -> object:
-    """Return a value for JSON; what is no number there is None."""
+    """Return a value for JSON; infinite values and NaN become None."""
     if isinstance(value, np.ndarray):
         return [plain(part if part.ndim else float(part)) for part in map(np.asarray, value)]
     return float(value) if math.isfinite(value) else None

@@ -106,7 +106,7 @@ class ProgressGuard:
             save_checkpoint(path, entries, position)
 
     def restore_best(self, path: Path | None, epochs: int) -> None:
-        """Set the best state again, the one after so many epochs.
+        """Restore the best state, the one after `epochs` epochs.
 
         Raises
         ------

@@ -25,7 +25,7 @@ class Stopping:
     monitor
         The number to compare: the validation ``"loss"``, or the ``"accuracy"``.
     patience
-        Training stops after so many epochs in sequence without an improvement; None: it does not.
+        Training stops after this many epochs in a row without an improvement; None: it does not.
     min_delta
         An improvement by this much or less does not count for `patience`.
     """

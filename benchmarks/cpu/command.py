@@ -27,14 +27,14 @@ def run_suite(
     report: Callable[[str], None],
     found: dict[str, Any],
 ) -> None:
-    """Measure workloads one after the other into `found`, so that what is there is kept when the rest fails.
+    """Measure workloads one after the other; `found` is filled as they finish, so a failure loses only the rest.
 
     Parameters
     ----------
     chosen
         From :func:`~snnc.benchmarks.cpu.workloads.workloads`.
     engines
-        Names of engines; none are all.
+        Names of engines; empty for all.
     rounds, threads
         Turns of each engine, and cores that each may use; None: 7, and all.
     report
@@ -45,7 +45,7 @@ def run_suite(
     Raises
     ------
     BenchError
-        There is no such engine, or a number is out of range.
+        An engine does not exist, or a number is out of range.
     """
     requested: tuple[Entry, ...] = entries(engines)
     number, used = rounds or ROUNDS, threads or processors()

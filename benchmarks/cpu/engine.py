@@ -17,25 +17,25 @@ class Engine(Protocol):
 
     It is built from a :class:`~snnc.benchmarks.cpu.problem.TrainingStepProblem`, a mode and a variant.
 
-    The batch and the weights lie on `device`: ``"cpu"`` or ``"cuda"``.
+    The batch and the weights are on `device`: ``"cpu"`` or ``"cuda"``.
     """
 
     def __init__(self, problem: TrainingStepProblem, mode: str, variant: str, device: str = "cpu") -> None: ...
 
     def step(self) -> float:
-        """Take one training step and return the loss before it; everything is done when it returns."""
+        """Run one training step and return the loss before it; all work has finished when the method returns."""
         ...
 
     def gradients(self) -> dict[str, Array]:
-        """Return those of the last step, by the names of the problem's weights."""
+        """Return the gradients of the last step, by the names of the problem's weights."""
         ...
 
     def weights(self) -> dict[str, Array]:
-        """Return the weights as they are now."""
+        """Return the current weights."""
         ...
 
     def reset(self) -> None:
-        """Set the weights to the problem's again; the optimiser's moments may stay."""
+        """Reset the weights to the problem's; the optimiser's moments may stay."""
         ...
 
 
@@ -46,13 +46,13 @@ class Entry:
     Attributes
     ----------
     engine, mode
-        As in the rows.
+        Names in the rows.
     module
-        Where its ``Engine`` is.
+        The module with its ``Engine``.
     variants
         Ways to run it; the fastest one on a workload is compared.
     note
-        What differs from the framework's plain use, for the table.
+        Differences from the framework's usual use, for the table.
     """
 
     engine: str
@@ -63,15 +63,15 @@ class Entry:
     settings: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """Environment variables of the processes of some variants."""
     tolerance: float = TOLERANCE
-    """Of its numbers; see :func:`~snnc.benchmarks.cpu.equality.difference`."""
+    """Tolerance of its numbers; see :func:`~snnc.benchmarks.cpu.equality.difference`."""
     compiled: tuple[str, ...] = ()
-    """Variants whose first step is compiled for long and kept by the framework on disk: worth a run that is not timed."""
+    """Variants with a slow compilation that the framework caches on disk, so that an untimed run in advance pays off."""
     alone: bool = False
-    """Whether its compiler times kernels on the device: it takes its first step while nothing else runs there."""
+    """Whether its compiler times kernels on the device: its first step must then run alone there."""
 
     @property
     def exact(self) -> bool:
-        """Whether it takes the gradient of the model itself, not one of a window."""
+        """Whether its gradient is exact rather than windowed."""
         return self.mode != "window"
 
 
@@ -79,7 +79,7 @@ _TORCH: Final = ("eager", "one thread", "compiled")
 _HOME: Final = "snnc.benchmarks.cpu.engines"
 MODES: Final = ("exact", "events", "window", "checkpoint")
 EAGER: Final = "eager"
-"""Mode of a further row of snnTorch: without ``torch.compile``, as its users mostly run it."""
+"""Mode of a further row of snnTorch: without ``torch.compile``, as most of its users run it."""
 ROUNDED: Final = 5e-2
 """Largest difference from the exact numbers that bfloat16 may make."""
 ENTRIES: Final = (
@@ -114,12 +114,12 @@ ENTRIES: Final = (
 
 
 def entries(requested: Sequence[str] = (), among: Sequence[Entry] = ENTRIES, suite: str = "cpu") -> tuple[Entry, ...]:
-    """Return the lines of some engines of a suite, or of all: ``snnc`` are all of its modes, ``snnc:exact`` is one.
+    """Return the entries of the requested engines, or of all: ``snnc`` means all its modes, ``snnc:exact`` one of them.
 
     Raises
     ------
     BenchError
-        There is no such engine, or no such mode.
+        The engine or the mode does not exist.
     """
     names = list(dict.fromkeys(entry.engine for entry in among))
     for name in requested:

@@ -18,15 +18,15 @@ if TYPE_CHECKING:
 TOLERANCE: Final = 1e-4
 """Largest error of a loss, over the loss, and of each gradient and weight, norm of the difference over norm."""
 CHANGE: Final = 1e-3
-"""The same of what Adam changes, by the engine's own gradients."""
+"""The same for the changes made by Adam, computed from the engine's own gradients."""
 WHOLE: Final = 1e-2
-"""Largest error of the loss at the size that is timed: a membrane within rounding of its threshold may spike in one engine only."""
+"""Largest error of the loss at the timed size: a neuron whose membrane is within rounding of the threshold may spike in one engine only."""
 UPDATES: Final = 2
-"""Steps of an answer: the first change of Adam is the same for any of its betas, the second is not."""
+"""Steps of an answer: Adam's first change does not depend on its betas, the second does."""
 
 
 def write_answer(path: Path, losses: list[float], gradients: list[Mapping[str, Array]], weights: list[Mapping[str, Array]]) -> None:
-    """Write what an engine found: losses and gradients of consecutive steps, and the weights after each."""
+    """Write an engine's numbers: losses and gradients of consecutive steps, and the weights after each."""
     arrays = {"losses": np.array(losses)}
     for kind, found in (("g", gradients), ("w", weights)):
         arrays |= {f"{kind}{n}:{name}": value for n, step in enumerate(found) for name, value in step.items()}
@@ -34,21 +34,22 @@ def write_answer(path: Path, losses: list[float], gradients: list[Mapping[str, A
 
 
 def difference(path: Path, expected: Expected, start: Mapping[str, Array], tolerance: float = TOLERANCE) -> str:
-    """Compare an answer with `expected`; return what differs most, with its numbers, or "" where nothing does.
+    """Compare an answer with `expected`; return the largest difference as text, or "" if all numbers agree.
 
-    Loss, gradients and weights of the first step are compared with `expected`. The second step tells whether the optimiser is Adam, from
-    the engine's own gradients: where a gradient is nearly 0 its rounding decides the first change, and with it spikes of the second step.
+    Loss, gradients and weights of the first step are compared with `expected`. The second step shows whether the optimiser is Adam. It is
+    checked with the engine's own gradients: if a gradient is nearly 0, its rounding determines the first change, and with it spikes of
+    the second step.
 
     Parameters
     ----------
     path
-        What :func:`write_answer` wrote.
+        File of :func:`write_answer`.
     expected
         The numbers in double precision.
     start
         The weights before the first step.
     tolerance
-        Of engines that round factors of products; otherwise :data:`TOLERANCE`.
+        Tolerance of engines that round factors of products; otherwise :data:`TOLERANCE`.
     """
     found = read_arrays(path)
     loss = float(found["losses"][0])
@@ -62,7 +63,7 @@ def difference(path: Path, expected: Expected, start: Mapping[str, Array], toler
 
 
 def _optimised(found: Mapping[str, Array], expected: Expected, start: Mapping[str, Array]) -> str:
-    """Compare the changes of weights with those that Adam makes of the same gradients."""
+    """Compare the changes of weights with those of Adam for the same gradients."""
     for name in expected.gradients:
         gradients = [np.asarray(found[f"g{n}:{name}"], np.float64) for n in range(UPDATES)]
         reference = adam(np.asarray(start[name], np.float64), gradients) - start[name]

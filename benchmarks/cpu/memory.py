@@ -12,12 +12,12 @@ _CLEAR: Final = Path("/proc/self/clear_refs")
 
 
 def resident_bytes() -> int:
-    """Return what is resident now; the peak where the system does not report it."""
+    """Return the resident bytes; the peak if the system does not report them."""
     return _status("VmRSS") or _maxrss()
 
 
 def peak_bytes() -> int:
-    """Return the peak since :func:`reset_peak`, or of the whole process where the system cannot reset it."""
+    """Return the peak since :func:`reset_peak`, or of the whole process if the system cannot reset it."""
     return _status("VmHWM") or _maxrss()
 
 

@@ -16,7 +16,7 @@ SURROGATE: Final = f"fast_sigmoid:{SLOPE:g}"
 
 
 def network(workload: Workload) -> Network:
-    """Build it; its weights are set by :func:`labelled`."""
+    """Return the network of a workload; :func:`labelled` gives its weights."""
     net = Network(workload.name)
     source = net.input(workload.shape, name="input", kind="spikes")
     for n, layer in enumerate(workload.layers, 1):

@@ -21,9 +21,9 @@ from snnc.compiler.neurons.surrogates.library import parse_surrogate
 from snnc.options.optimizers import parse_optimizer
 
 STEPS, BATCH = 16, 4
-"""Size of the step that is checked."""
+"""Time steps and samples of the checked step."""
 MARGIN: Final = 3e-6
-"""No membrane lies nearer to the threshold or to the window: float32 in another order of sums then spikes the same."""
+"""Least distance of all membranes to the threshold and the window's end, so that the order of float32 sums changes no spike."""
 SEEDS: Final = 60
 
 
@@ -45,7 +45,7 @@ class Check:
     window: Expected
 
     def of(self, exact: bool) -> Expected:
-        """Return what an engine of exact or of windowed gradients has to show."""
+        """Return the expected numbers of an engine with exact or with windowed gradients."""
         return self.exact if exact else self.window
 
     def cosine(self) -> float:
@@ -55,7 +55,7 @@ class Check:
 
 
 def make_check(workload: Workload, seed: int = 0) -> Check:
-    """Draw a small problem whose spikes do not hang on rounding, and compute its numbers."""
+    """Draw a small problem whose spikes do not depend on rounding, and compute its numbers."""
     small = workload.checked(STEPS, BATCH)
     for attempt in range(SEEDS):
         problem = _with_short_weights(make_problem(small, seed + attempt))
@@ -67,7 +67,7 @@ def make_check(workload: Workload, seed: int = 0) -> Check:
 
 
 def _with_short_weights(problem: TrainingStepProblem) -> TrainingStepProblem:
-    """Take weights that bfloat16 holds: where they are rounded nothing is lost, and no spike moves."""
+    """Replace the weights by values that are exact in bfloat16, so that rounding moves no spike."""
     short = {
         name: (weight.astype(np.float32).view(np.uint32) & np.uint32(0xFFFF0000)).view(np.float32)
         for name, weight in problem.weights.items()
@@ -102,7 +102,7 @@ def _expected(problem: TrainingStepProblem, window: float | None) -> Expected | 
 
 
 def _parameters(program: StepProgram, workload: Workload) -> dict[str, str]:
-    """Parameter of the program by name of the problem's weight."""
+    """Return the program's parameter for each name of the problem's weights."""
     by_label = {p.label: name for name, p in program.parameters.items()}
     return {name: by_label[label] for name, label in labels(workload).items()}
 

@@ -33,7 +33,7 @@ def _kind(row: Row) -> Kind:
 
 
 def _colours(kinds: Sequence[Kind]) -> dict[Kind, str]:
-    """Return a colour for each engine, paler for each further mode."""
+    """Return a colour for each engine, and paler ones for its further modes."""
     engines = list(dict.fromkeys(engine for engine, _ in kinds))
     found: dict[Kind, str] = {}
     for engine, mode in kinds:
@@ -54,7 +54,7 @@ def _panel(index: int, title: str, rows: Sequence[Row], colours: Mapping[Kind, s
         return round(TOP + HEIGHT * (1 - (at - low) / (high - low)), 1)
 
     def place(row: Row) -> float:
-        """Marks of one column stand beside each other, in the order of the legend."""
+        """Place the marks of one column side by side, in the order of the legend."""
         aside = (kinds.index(_kind(row)) + 0.5) / len(kinds) - 0.5
         return round(left + width * (columns.index((row["workload"], row["density"])) + 0.5 + 0.8 * aside), 1)
 
@@ -65,7 +65,7 @@ def _panel(index: int, title: str, rows: Sequence[Row], colours: Mapping[Kind, s
 
 
 def _names(columns: Sequence[tuple[str, float]]) -> list[str]:
-    """Workloads, with the density where there are several of one."""
+    """Return the workloads' names, with the density if a workload has several."""
     often = [name for name, _ in columns]
     return [f"{name} {100 * density:g}%" if often.count(name) > 1 else name for name, density in columns]
 

@@ -15,7 +15,7 @@ from snnc.compiler.ir.graph import Array
 from snnc.data.arrays import read_arrays
 
 ASSUMED = 0.05
-"""Spikes a step of hidden neurons that the scale of later weights is set for."""
+"""Activity of hidden neurons, spikes per step, for which later weights are scaled."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ def make_problem(workload: Workload, seed: int = 0) -> TrainingStepProblem:
 
 
 def _weights(workload: Workload, rng: np.random.Generator) -> dict[str, Array]:
-    """Uniform weights, scaled so that each layer fires about as often for any density of the input."""
+    """Draw uniform weights, scaled so that each layer fires about equally often for any input density."""
     shapes, found = workload.shapes(), {}
 
     def draw(shape: tuple[int, ...], current: float, activity: float) -> Array:
@@ -75,7 +75,7 @@ def _weights(workload: Workload, rng: np.random.Generator) -> dict[str, Array]:
 
 
 def write_problem(problem: TrainingStepProblem, path: Path) -> None:
-    """Write it to an npz archive; inputs take a bit each."""
+    """Write a problem to an npz archive, with one bit per input."""
     weights = {f"w:{name}": value for name, value in problem.weights.items()}
     bits = np.packbits(problem.x.astype(bool).reshape(-1))
     np.savez(path, workload=np.array(json.dumps(problem.workload.to_data())), x=bits, y=problem.y, **weights)  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""The harness's end of a worker: starts it, sends it requests, and stops it."""
+"""The harness's side of a worker: starts it, sends it requests, and stops it."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from typing import Any, Final, Self
 from snnc.benchmarks.cpu.engine import Entry
 
 SECONDS: Final = 600.0
-"""An engine that takes longer for one request (building included) is given up."""
+"""Time limit of one request to an engine, building included."""
 
 
 class EngineError(Exception):
-    """An engine could not do what it was asked; the text is the reason in the table."""
+    """An engine failed to answer a request; the text is the reason in the table."""
 
 
 class Process:
@@ -30,13 +30,13 @@ class Process:
     Parameters
     ----------
     entry, variant
-        What it runs.
+        The engine and its variant.
     threads
         Cores that it may use.
     device
-        Where the batch and the weights lie: ``"cpu"`` or ``"cuda"``.
+        Device of the batch and the weights: ``"cpu"`` or ``"cuda"``.
     more
-        Environment variables beside those that every worker gets.
+        Environment variables in addition to those of every worker.
     """
 
     def __init__(self, entry: Entry, variant: str, threads: int, device: str = "cpu", more: Mapping[str, str] | None = None) -> None:
@@ -64,7 +64,7 @@ class Process:
         Raises
         ------
         EngineError
-            The engine failed, died or took too long; it is ended then.
+            The engine failed, died or took too long; the process is then ended.
         """
         assert self._process.stdin is not None
         try:
@@ -121,7 +121,7 @@ class Process:
 
 _ON_CPU: Final = {"JAX_PLATFORMS": "cpu", "CUDA_VISIBLE_DEVICES": ""}
 _ON_CUDA: Final = {"JAX_PLATFORMS": "cuda", "XLA_PYTHON_CLIENT_PREALLOCATE": "false", "JAX_DEFAULT_MATMUL_PRECISION": "highest"}
-"""JAX otherwise takes most of the device's memory, and multiplies with ten bits of mantissa."""
+"""By default JAX reserves most of the device's memory, and multiplies with ten bits of mantissa."""
 
 
 def environment(threads: int, device: str = "cpu") -> Mapping[str, str]:

@@ -1,4 +1,4 @@
-"""The rows of the suite: their contents, ratios between them, and how they become a table."""
+"""The rows of the suite: their contents, ratios between them, and their layout as a table."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from snnc.benchmarks.cpu.workloads import Workload
 
 Row = Mapping[str, Any]
 WIDTH: Final = 128
-"""Columns of a table if the caller names no width."""
+"""Width of a table in columns, by default."""
 
 
 def row(workload: Workload, runner: EngineProcess, activity: float, cosine: float) -> dict[str, Any]:
     """Return the row of an engine.
 
-    ``ms_*`` are of all timed steps, ``turn_ms`` the median of each turn, ``ms_spread`` between those of the fastest and of the slowest,
-    ``peak_mb`` is the peak over what was resident when the framework was loaded, ``device_mb`` what the process took of a device's
-    memory, None if that is not known, ``first_step_s`` from the weights to the end of the first step (building included, with what
-    the machine had cached), ``loss`` that of the first step, ``activity`` spikes a hidden neuron and step, ``gradient_cosine`` between
-    the gradient that was taken and the exact one (of the step that is checked).
+    ``ms_*`` are of all timed steps. ``turn_ms`` has the median of each turn, ``ms_spread`` compares the fastest and the slowest of
+    these. ``peak_mb`` is the peak minus the resident memory after the framework was loaded, ``device_mb`` the device memory of the
+    process (None if unknown). ``first_step_s`` is the time from the weights to the end of the first step, building included (with what
+    the machine had cached). ``loss`` is that of the first step, ``activity`` spikes per hidden neuron and step, ``gradient_cosine`` the
+    cosine between the engine's gradient and the exact one in the checked step.
     """
     process, ms = runner.process, np.array(runner.ms)
     middle = float(np.median(ms))
@@ -66,7 +66,7 @@ def same(a: Mapping[str, Any], b: Mapping[str, Any]) -> bool:
 
 
 def ratios_by_turn(rows: Sequence[Mapping[str, Any]], one: Mapping[str, Any]) -> list[float]:
-    """Return the time of each turn of `one` over that of snnc's exact row in the same round; none where they were not timed together."""
+    """Return the time of each turn of `one` over that of snnc's exact row in the same round; empty if they were not timed together."""
     ours = next((r for r in rows if r["engine"] == "snnc" and r["mode"] == "exact" and same(r, one)), None)
     if ours is None or ours.get("group") != one.get("group") or not ours.get("turn_ms") or len(ours["turn_ms"]) != len(one["turn_ms"]):
         return []
@@ -76,7 +76,7 @@ def ratios_by_turn(rows: Sequence[Mapping[str, Any]], one: Mapping[str, Any]) ->
 def grouped(
     rows: Sequence[Row], heads: Mapping[str, bool], name: Callable[[Row], str], cells: Callable[[Row], Sequence[str]], width: int | None
 ) -> list[str]:
-    """Return rows as the lines of a table, a section for each workload, sorted by speed; `heads` says which columns are right-aligned."""
+    """Return rows as the lines of a table, a section per workload, sorted by speed; `heads` has titles and alignments of columns."""
     from rich.console import Console
     from rich.table import Table
 

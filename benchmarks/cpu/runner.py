@@ -10,15 +10,15 @@ from typing import Final
 from snnc.benchmarks.cpu.process import SECONDS, Process
 
 TURN_MS: Final = 100.0
-"""A turn takes about so long, so that short steps are timed as a training loop runs them."""
+"""Approximate length of a turn: short steps are timed many in a row, as in a training loop."""
 MOST_STEPS: Final = 50
 WARM_MS: Final = 50.0
-"""Shorter steps are preceded by an untimed one: threads and caches have slept while others had their turn."""
+"""Steps shorter than this are preceded by an untimed one, because threads and caches are cold after other engines' turns."""
 
 
 @dataclass
 class EngineProcess:
-    """An engine that passed the check: its process, and what was measured."""
+    """An engine that passed the check: its process and its measurements."""
 
     process: Process
     loss: float
@@ -30,7 +30,7 @@ class EngineProcess:
     device_mb: float | None = None
 
     def turn(self, seconds: float = SECONDS) -> None:
-        """Take one turn, which may last so long.
+        """Run one turn of at most `seconds`.
 
         Raises
         ------

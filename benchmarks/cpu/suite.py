@@ -20,7 +20,7 @@ from snnc.benchmarks.cpu.workloads import Workload
 from snnc.compiler.files.temporary import temporary_folder
 
 TRIALS: Final = 3
-"""Turns by which the fastest variant of an engine is found."""
+"""Turns in the trial that finds an engine's fastest variant."""
 WHOLE_PROBLEM: Final = "whole.npz"
 CHECKED_PROBLEM: Final = "check.npz"
 Report = Callable[[str], None]
@@ -28,7 +28,7 @@ Report = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Files:
-    """What the processes of a workload read, and what they have to find."""
+    """The files that the processes of a workload read, and the numbers that they must produce."""
 
     folder: Path
     check: Check
@@ -37,12 +37,12 @@ class Files:
 
     @property
     def whole(self) -> str:
-        """Archive of the problem that is timed."""
+        """Archive of the timed problem."""
         return str(self.folder / WHOLE_PROBLEM)
 
     @property
     def small(self) -> str:
-        """Archive of the problem that is checked."""
+        """Archive of the checked problem."""
         return str(self.folder / CHECKED_PROBLEM)
 
 
@@ -58,16 +58,16 @@ def measure(
     entries
         Engines to compare.
     rounds
-        How often each has its turn.
+        Turns of each engine.
     threads
-        Cores that each may use.
+        Cores of each engine.
     report
         Called with a line at each stage.
 
     Returns
     -------
     tuple
-        Rows of what was measured, and of what was left out, each with its ``reason``.
+        Measured rows, and entries that were left out, each with its ``reason``.
     """
     with temporary_folder("snnc-bench-") as name, ExitStack() as stack:
         problem, check = make_problem(workload), make_check(workload)
@@ -93,12 +93,12 @@ def measure(
 
 
 def named(workload: Workload, entry: Entry) -> dict[str, Any]:
-    """Return what tells a line of the comparison from others."""
+    """Return the values that identify a line of the comparison."""
     return {"workload": workload.name, "density": workload.density, "engine": entry.engine, "mode": entry.mode}
 
 
 def _fastest(entry: Entry, files: Files, threads: int, report: Report) -> tuple[EngineProcess | None, list[str]]:
-    """Check and try every variant; keep the process of the fastest, and report why the others are missing."""
+    """Check and time every variant; return the fastest with its process, and report why others are missing."""
     best: EngineProcess | None = None
     reasons = []
     for variant in entry.variants:
@@ -125,7 +125,7 @@ def _start(entry: Entry, variant: str, files: Files, threads: int, trials: int) 
         runner = opened(process, files)
         for _ in range(trials):
             runner.turn()
-        process.ask("settle")
+        process.ask("reset_peak")
     except BaseException:
         process.close()
         raise
@@ -133,7 +133,7 @@ def _start(entry: Entry, variant: str, files: Files, threads: int, trials: int) 
 
 
 def compare(process: Process, files: Files, seconds: float = SECONDS) -> None:
-    """Let an engine train the small problem, which may take so long, and compare its numbers with those that it has to find.
+    """Let an engine train the small problem within `seconds`, and compare its numbers with the expected ones.
 
     Raises
     ------
@@ -149,12 +149,12 @@ def compare(process: Process, files: Files, seconds: float = SECONDS) -> None:
 
 
 def opened(process: Process, files: Files, seconds: float = SECONDS) -> EngineProcess:
-    """Build the whole problem and take two steps, the first of which may take so long with what it compiles.
+    """Build the whole problem and run two steps, the first one, compilation included, within `seconds`.
 
     Raises
     ------
     EngineError
-        The engine failed, took longer, or its loss is another one.
+        The engine failed or took longer, or its loss differs.
     """
     begin = time.perf_counter()
     process.ask("open", seconds, data=files.whole)
@@ -170,9 +170,9 @@ def opened(process: Process, files: Files, seconds: float = SECONDS) -> EnginePr
 def take_turns(
     runners: Sequence[EngineProcess], rounds: int, seconds: float = SECONDS
 ) -> tuple[list[EngineProcess], list[tuple[EngineProcess, str]]]:
-    """Give each engine its turn in every round, each round beginning with another one; return those that lasted, and the others.
+    """Give each engine a turn in every round; each round begins with another engine. Return the remaining engines, and those that failed.
 
-    A turn may last so many seconds.
+    A turn may take at most `seconds`.
     """
     lost: list[tuple[EngineProcess, str]] = []
     alive = list(runners)

@@ -17,8 +17,8 @@ def summary(rows: Sequence[Row]) -> list[dict[str, Any]]:
     Returns
     -------
     list of dict
-        ``workload``, ``density`` and ``mode``; ``times_snntorch``, ``times_eager`` and ``times_best``: how many times as fast as snnTorch
-        by its fastest way, as snnTorch without ``torch.compile``, and as the fastest framework, ``best``; ``memory_of_best`` and
+        ``workload``, ``density`` and ``mode``; ``times_snntorch``, ``times_eager`` and ``times_best``: speed relative to snnTorch's
+        fastest variant, to snnTorch without ``torch.compile``, and to the fastest framework, ``best``; ``memory_of_best`` and
         ``memory_of_least``: peak memory over that of the fastest framework, and over the
         smallest, ``least``. Without a framework to compare with, a value is None.
     """

@@ -12,7 +12,7 @@ _RIGHT: Final = ("ms", "p10", "p90", "turns ±", "samples/s", "time/snnc", "peak
 
 
 def lines(rows: Sequence[Row], left_out: Sequence[Row], machine: Mapping[str, str], width: int | None = None) -> list[str]:
-    """Print the rows by workload, the fastest first, then what was left out and why, the machine, and how to read the columns."""
+    """Return the rows by workload, the fastest first, then omitted entries with reasons, the machine, and notes on the columns."""
     heads = {head: head in _RIGHT for head in ("workload", "engine", "mode", "variant", *_RIGHT)}
     text = grouped(rows, heads, _name, lambda row: _cells(rows, row), width)
     notes = {f"{r['engine']}: {r['note']}": None for r in rows if r["note"]}
@@ -22,7 +22,7 @@ def lines(rows: Sequence[Row], left_out: Sequence[Row], machine: Mapping[str, st
     text.append("; ".join(f"{key} {value}" for key, value in machine.items()))
     text.append(
         "all numbers are measured. ms: median of one training step; turns ±: between the medians of the fastest and the slowest turn; "
-        "time/snnc, mem/snnc: over snnc's row of mode exact; peak MB: over what was resident when the framework was loaded"
+        "time/snnc, mem/snnc: over snnc's row of mode exact; peak MB: minus the resident memory after the framework was loaded"
     )
     return text
 

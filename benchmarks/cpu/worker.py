@@ -7,20 +7,21 @@ Requests (``do``) and answers:
 ``open`` (``data``)
     Build the engine on a problem's archive; ``{}``.
 ``check`` (``data``, ``out``)
-    Build it, train a few steps, write the numbers to an archive; ``{}``.
+    Build it, train for a few steps, write the numbers to an archive; ``{}``.
 ``step``
     One training step; ``{"ms": …, "loss": …}``.
 ``turn`` (``untimed``, ``steps``)
-    Reset the weights, train `untimed` steps and then timed ones, again and again until there are so many; ``{"ms": [...]}``.
-``settle``
-    Begin to count the peak of memory; ``{}``.
+    Repeatedly reset the weights, train `untimed` steps and then timed ones, until `steps` steps are timed; ``{"ms": [...]}``.
+``reset_peak``
+    Start measuring the peak memory; ``{}``.
 ``memory``
-    ``{"peak_mb": …}``: the peak since ``settle`` over what was resident when the framework was loaded.
+    ``{"peak_mb": …}``: the peak since ``reset_peak``, minus the resident memory after the framework was loaded.
 ``stop``
     End.
 
-The first line comes unasked: ``{"versions": {...}}``, or ``{"missing": …}`` when the framework cannot be imported. An answer
-``{"error": …}`` says what went wrong. Standard output belongs to the answers: what libraries print goes to stderr.
+The worker sends a first line without a request: ``{"versions": {...}}``, or ``{"missing": …}`` if the framework cannot be
+imported. An answer ``{"error": …}`` has the reason of a failure. Only answers go to standard output; output of libraries
+goes to stderr.
 """
 
 from __future__ import annotations
@@ -44,11 +45,11 @@ from snnc.benchmarks.cpu.problem import read_problem
 from snnc.compiler.ir.graph import Array
 
 IN_A_ROW: Final = 3
-"""Timed steps between two resets: a network that learns one batch by heart soon fires several times as often, and fast engines would be
-timed on another activity than slow ones."""
+"""Timed steps between two resets: a network that memorises one batch soon fires several times as often, so fast engines would be timed
+at a higher activity than slow ones."""
 
 _PACKAGES: Final = ("snnc.compiler", "snnc.frontends", "snnc.backends", "snnc.templates")
-"""What decides which program is emitted and how it is built."""
+"""Environment variables that affect the emitted program and its build."""
 
 
 class Worker:
@@ -73,7 +74,7 @@ class Worker:
                 return self._step()
             case "turn":
                 return self._turn(request["untimed"], request["steps"])
-            case "settle":
+            case "reset_peak":
                 gc.collect()
                 reset_peak()
                 return {}
@@ -129,7 +130,7 @@ def _versions(packages: tuple[str, ...]) -> dict[str, str]:
 
 
 def _own_sources() -> str:
-    """Return a digest of snnc's files: a version of its own for every state of a checkout."""
+    """Return a digest of snnc's files, as a version for every state of a checkout."""
     files = [file for package in _PACKAGES for folder in import_module(package).__path__ for file in sorted(Path(folder).rglob("*"))]
     total = hashlib.sha256()
     for file in files:
@@ -164,7 +165,7 @@ def _serve(module: str, mode: str, variant: str, threads: int, device: str) -> N
             send(worker.answer(request))
         except NotImplementedError as error:
             send({"error": str(error)})
-        except Exception as error:  # whatever a framework raises is an answer: the others are measured all the same
+        except Exception as error:  # any exception of a framework becomes an answer, so that the others are still measured
             send({"error": f"{type(error).__name__}: {error}"})
 
 

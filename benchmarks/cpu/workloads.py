@@ -17,14 +17,14 @@ THRESHOLD: Final = 1.0
 SLOPE: Final = 25.0
 LEARNING_RATE: Final = 1e-3
 MOST_CHECKED: Final = 512
-"""Neurons of a lone layer whose numbers are compared."""
+"""Neurons in the comparison of numbers for workloads of a single layer."""
 GRADIENT_WINDOW: Final = -0.36
 """Lower end of mode "window", in units of the membrane."""
 
 
 @dataclass(frozen=True)
 class DenseLayer:
-    """A fully connected layer of LIF neurons; `recurrent`: each also sees all spikes of the previous step."""
+    """A fully connected layer of LIF neurons; if `recurrent`, each also reads all spikes of the previous step."""
 
     neurons: int
     recurrent: bool = False
@@ -32,7 +32,7 @@ class DenseLayer:
 
 @dataclass(frozen=True)
 class ConvLayer:
-    """A convolution (no padding), max pooling of its result, and LIF neurons behind that."""
+    """A convolution without padding, max pooling of its result, and LIF neurons."""
 
     channels: int
     kernel: int
@@ -50,13 +50,13 @@ class Workload:
     steps, batch
         T and B.
     shape
-        Of one sample's input at one step.
+        Shape of one sample's input at one step.
     layers
         Hidden layers, in order.
     classes
         Width of the readout; 0: there is none, the loss is the cross entropy of the last layer's spike counts.
     drive
-        Standard deviation of the current that random weights give a neuron of the first layer, thresholds; it sets the activity.
+        Standard deviation of the current of a neuron in the first layer with random weights, in thresholds; it determines the activity.
     gain
         The same of later layers over an input that spikes with probability 5 %.
     """
@@ -73,7 +73,7 @@ class Workload:
 
     @property
     def label(self) -> str:
-        """What patterns on the command line match: ``w1-5``, ``w1-ff-5``, ``conv-3``."""
+        """The name that patterns on the command line match: ``w1-5``, ``w1-ff-5``, ``conv-3``."""
         return f"{self.name.lower()}-{100 * self.density:g}"
 
     def shapes(self) -> list[tuple[int, ...]]:
@@ -89,18 +89,18 @@ class Workload:
 
     @property
     def outputs(self) -> int:
-        """Classes that labels choose from: the readout, or the neurons of the last layer."""
+        """Number of classes: neurons of the readout, or of the last layer."""
         return self.classes or self.shapes()[-1][0]
 
     def checked(self, steps: int, batch: int) -> Workload:
-        """Return what stands for the network where numbers are compared: a shorter step, and of a layer without readout some neurons."""
+        """Return the network for the comparison of numbers: with fewer steps and samples, and fewer neurons if there is no readout."""
         if self.classes:
             return self.small(steps, batch)
         few = min(MOST_CHECKED, self.shape[0])
         return replace(self.small(steps, batch), shape=(few,), layers=(DenseLayer(few),))
 
     def small(self, steps: int, batch: int) -> Workload:
-        """Return the same network with a shorter step."""
+        """Return the same network with fewer steps and samples."""
         return replace(self, steps=min(steps, self.steps), batch=min(batch, self.batch))
 
     def to_data(self) -> dict[str, Any]:

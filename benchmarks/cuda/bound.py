@@ -1,7 +1,7 @@
 """The bound of a training step on a GPU: bytes over bandwidth, operations over peak, dependent steps times the latency of a barrier.
 
-``python -m snnc.benchmarks.cuda.bound`` prints the table of ``docs/explanation/gpu-bounds.md``. With B samples, T steps, a layer of N
-neurons behind M inputs, and an activity a of what it reads:
+``python -m snnc.benchmarks.cuda.bound`` prints the table of ``docs/explanation/gpu-bounds.md``. With B samples, T steps, and a layer
+of N neurons with M inputs of activity a:
 
 ===================  ===========================================================================================================
 memory               the batch, float32, once; states and deltas of all steps, written and read: 16 B T N; parameters: weight and two
@@ -11,9 +11,9 @@ operations           one multiplication and addition each: a number of a gathere
 steps                2 T, forward and back, each one barrier of the whole grid
 ===================  ===========================================================================================================
 
-The bound is the largest of them. Beside it stand the rows of weights that events choose, 8 B T a M N bytes forward and for the gradient,
-over the bandwidth of L2: what a program takes that gathers them from there. It is no bound, as weights may lie nearer. A convolution's
-rows are its taps.
+The bound is the largest of them. The table also has the time of a program that gathers the weight rows selected by events from L2: 8 B T
+a M N bytes, forward and for the gradient, over the bandwidth of L2. This is not a bound, because weights may be stored closer. A
+convolution's rows are its taps.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from snnc.benchmarks.cpu.workloads import ConvLayer, Workload
 from snnc.benchmarks.cuda.gpu import H200, Gpu
 
 USUAL_ACTIVITY: Final = 0.05
-"""Spikes a hidden neuron and step where none were counted."""
+"""Spikes per hidden neuron and step, if none were counted."""
 
 
 @dataclass(frozen=True)
 class StepBound:
-    """Seconds that a training step takes at least, by each of three reasons, and those of rows gathered out of L2."""
+    """Lower bounds of a training step in seconds, for three reasons, and the seconds for gathering rows from L2."""
 
     memory: float
     operations: float
@@ -46,7 +46,7 @@ class StepBound:
 
     @property
     def reason(self) -> str:
-        """Which one it is."""
+        """The name of the largest."""
         return max(("memory", "operations", "steps"), key=lambda name: getattr(self, name))
 
     def to_data(self) -> dict[str, float | str]:
@@ -56,13 +56,13 @@ class StepBound:
 
 @dataclass(frozen=True)
 class Product:
-    """A layer's product: its inputs, numbers that each of them reaches, and how often they spike."""
+    """A layer's product: its inputs, the fan-out of each, and how often they spike."""
 
     inputs: int
     reach: int
     activity: float
     learns: bool
-    """Whether its source takes a gradient."""
+    """Whether a gradient flows to its source."""
 
 
 def bound(workload: Workload, gpu: Gpu, activity: float = USUAL_ACTIVITY) -> StepBound:
@@ -110,7 +110,7 @@ def parameters(workload: Workload) -> int:
 
 
 def products(workload: Workload, activity: float) -> list[Product]:
-    """Products of a step and sample, in order."""
+    """Return the products of a step and sample, in order."""
     found, read, learns = [], workload.density, False
     for layer, shape in zip(workload.layers, workload.shapes(), strict=False):
         size = math.prod(shape)

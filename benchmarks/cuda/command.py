@@ -20,29 +20,29 @@ from snnc.benchmarks.cpu.workloads import Workload
 from snnc.benchmarks.cuda.bound import bound
 from snnc.benchmarks.cuda.entries import CUDA_ENTRIES
 from snnc.benchmarks.cuda.gpu import H200, Gpu, gpu_here
-from snnc.benchmarks.cuda.lines import Line, Manner
+from snnc.benchmarks.cuda.lines import Line, SuiteSettings
+from snnc.benchmarks.cuda.preparation import PreparedFiles, prepare_workloads, versions_of
 from snnc.benchmarks.cuda.resuming import SAME, is_there, key_of, read_rows, without
 from snnc.benchmarks.cuda.suite import measure
-from snnc.benchmarks.cuda.warming import Ready, versions_of, warmed
-from snnc.benchmarks.cuda.ways import ALL, FASTEST, TRIAL, WAYS, identity, keep_choice, kept_choice
+from snnc.benchmarks.cuda.ways import ALL, FASTEST, TRIAL, WAYS, identity, load_choice, store_choice
 from snnc.benchmarks.cuda.workloads import stand_in
 from snnc.compiler.files.temporary import temporary_folder
 from snnc.errors import BenchError
 
 MEASURED: Final = "measured"
-STAND_IN: Final = "no measurement: the processor stands in for a GPU and checks the kernels; these times mean nothing"
+STAND_IN: Final = "no measurement: the processor replaces the GPU to check the kernels; these times mean nothing"
 
 FIRST_STEP_S: Final = 60.0
-"""What a way's first step may take where nobody says."""
+"""Default time limit of a variant's first step, in seconds."""
 
 
 def device_at_hand() -> tuple[str, Gpu]:
-    """Return what runs, ``"cuda"`` or ``"cpu"`` (in a check), and the device whose bounds are told.
+    """Return the kind of device, ``"cuda"`` or ``"cpu"`` (in a check), and the device for which bounds are computed.
 
     Raises
     ------
     GpuMissingError, NvccMissingError
-        There is no device, or no compiler for it, and no check was asked for.
+        There is no device, or no compiler for it, and no check was requested.
     """
     if os.environ.get(CHECK_ON_HOST):
         return "cpu", H200
@@ -53,18 +53,19 @@ def device_at_hand() -> tuple[str, Gpu]:
 
 @dataclass(frozen=True)
 class CudaBenchOptions:
-    """What the command line says beside workloads and engines.
+    """Settings of the command line other than workloads and engines.
 
     Attributes
     ----------
     rounds, threads
         Turns of each engine, and cores that each may use; None: 7, and all.
     ways
-        :data:`~snnc.benchmarks.cuda.ways.FASTEST`: each engine in the way that a trial finds; :data:`~snnc.benchmarks.cuda.ways.ALL`.
+        :data:`~snnc.benchmarks.cuda.ways.FASTEST`: the variant that a trial finds to be the fastest, for each engine;
+        :data:`~snnc.benchmarks.cuda.ways.ALL`.
     first_step_s
-        What a way's first step may take, with all that is compiled for it.
+        Time limit of a variant's first step, its compilation included.
     resumed
-        File of an earlier run whose rows are kept.
+        File of rows of an earlier run, which are not measured again.
     """
 
     rounds: int | None = None
@@ -84,14 +85,14 @@ def run_suite(
 ) -> None:
     """Measure workloads on the first device.
 
-    Where ``SNNC_CUDA_ON_HOST`` is set the processor stands in: every engine runs there in little, and rows say so.
+    If ``SNNC_CUDA_ON_HOST`` is set, the processor replaces the GPU: every engine runs a small problem there, and the rows say so.
 
     Parameters
     ----------
     chosen
         From :func:`~snnc.benchmarks.cpu.workloads.workloads`.
     engines
-        Names of engines; none are all.
+        Names of engines; empty for all.
     options
         How.
     report
@@ -99,14 +100,14 @@ def run_suite(
     found
         Gets ``rows``, ``left_out``, ``summary`` and ``machine``.
     save
-        Called after each change of `found`, so that what is there is kept when the rest fails or is cut off.
+        Called after each change of `found`, so that an interruption loses only the rest.
 
     Raises
     ------
     GpuMissingError, NvccMissingError
         There is nothing to measure on, or no compiler for it.
     BenchError
-        There is no such engine, a number is out of range, or rows cannot be gone on with.
+        An engine does not exist, a number is out of range, or earlier rows cannot be continued.
     """
     requested = entries(engines, CUDA_ENTRIES, "cuda")
     rounds, threads = options.rounds or ROUNDS, options.threads or processors()
@@ -123,15 +124,15 @@ def run_suite(
     } | facts(threads)
     rows, left_out = read_rows(options.resumed, machine) if options.resumed else ([], [])
     found |= {"rows": rows, "left_out": left_out, "machine": machine}
-    suite = _Suite(Manner(rounds, threads, device, options.ways, options.first_step_s), gpu, times, report, found, save)
+    suite = _Suite(SuiteSettings(rounds, threads, device, options.ways, options.first_step_s), gpu, times, report, found, save)
     suite.run([w if device == "cuda" else stand_in(w) for w in chosen], requested)
 
 
 @dataclass
 class _Suite:
-    """A run: what it was asked, and where its rows go."""
+    """A run of the suite: its settings, and its rows."""
 
-    manner: Manner
+    settings: SuiteSettings
     gpu: Gpu
     times: str
     report: Report
@@ -140,7 +141,7 @@ class _Suite:
 
     def run(self, workloads: Sequence[Workload], requested: Sequence[Entry]) -> None:
         """Prepare everything, then measure one workload after the other."""
-        versions = versions_of(requested, self.manner.device)
+        versions = versions_of(requested, self.settings.device)
         plan: list[tuple[Workload, list[Line]]] = []
         for workload in workloads:
             lines = [line for entry in requested if (line := self._line(workload, entry, versions[entry.module])) is not None]
@@ -149,32 +150,32 @@ class _Suite:
         self._keep()
         with temporary_folder("snnc-bench-") as name:
             begin = time.monotonic()
-            ready = warmed(plan, Path(name), self.manner, self.report)
+            ready = prepare_workloads(plan, Path(name), self.settings, self.report)
             self.report(f"{len(plan)} workloads prepared in {time.monotonic() - begin:.0f} s")
             for workload, lines in plan:
                 self._measure(workload, lines, ready, versions)
 
     def _line(self, workload: Workload, entry: Entry, versions: Mapping[str, str] | str) -> Line | None:
-        """Return what is to be measured; None if it is there, or cannot run."""
+        """Return the line to measure; None if it was measured before, or cannot run."""
         if isinstance(versions, str):
             self._leave_out(workload, [named(workload, entry) | {"reason": versions}])
             return None
-        if is_there(self.found["rows"], workload, entry, versions, self.manner.ways):
-            self.report(f"{workload.label} {entry.engine} {entry.mode}: there already")
+        if is_there(self.found["rows"], workload, entry, versions, self.settings.ways):
+            self.report(f"{workload.label} {entry.engine} {entry.mode}: measured before")
             return None
-        several = len(entry.variants) > 1 and self.manner.ways != ALL
-        return Line(entry, kept_choice(self._identity(workload, entry, versions)) if several else None)
+        several = len(entry.variants) > 1 and self.settings.ways != ALL
+        return Line(entry, load_choice(self._identity(workload, entry, versions)) if several else None)
 
-    def _measure(self, workload: Workload, lines: Sequence[Line], ready: Ready, versions: Mapping[str, Any]) -> None:
+    def _measure(self, workload: Workload, lines: Sequence[Line], ready: PreparedFiles, versions: Mapping[str, Any]) -> None:
         if workload.label in ready.lost:
             self._leave_out(workload, [named(workload, one.entry) | {"reason": ready.lost[workload.label]} for one in lines])
             return
 
         def keep(one: Line) -> None:
             if one.choice is not None and one.choice.by == TRIAL:
-                keep_choice(self._identity(workload, one.entry, versions[one.entry.module]), one.choice)
+                store_choice(self._identity(workload, one.entry, versions[one.entry.module]), one.choice)
 
-        rows, left_out = measure(workload, ready.files[workload.label], lines, self.manner, self.report, keep)
+        rows, left_out = measure(workload, ready.files[workload.label], lines, self.settings, self.report, keep)
         for one in lines:
             for kind in ("rows", "left_out"):
                 self.found[kind] = without(self.found[kind], workload, one.entry)
@@ -195,7 +196,7 @@ class _Suite:
 
     def _identity(self, workload: Workload, entry: Entry, versions: Mapping[str, str]) -> dict[str, Any]:
         machine = [self.found["machine"][key] for key in SAME]
-        return identity(entry, workload, versions, machine, self.manner.first_step_s)
+        return identity(entry, workload, versions, machine, self.settings.first_step_s)
 
 
 def _bound(workload: Workload, gpu: Gpu, row: dict[str, Any]) -> dict[str, Any]:

@@ -11,14 +11,14 @@ from snnc.benchmarks.cpu.engines import torch_variants
 _SNNC: Final = "snnc.benchmarks.cpu.engines.with_snnc"
 _ROUNDED: Final = {
     "bfloat16": f"bfloat16: factors of backward products are rounded; its numbers are compared to {ROUNDED:g}",
-    "float16": f"float16: factors of dense products and the kept past are rounded; its numbers are compared to {ROUNDED:g}",
+    "float16": f"float16: factors of dense products and stored histories are rounded; its numbers are compared to {ROUNDED:g}",
 }
 _COMPILED: Final = "compiled"
 _TORCH: Final = ("eager", _COMPILED, torch_variants.GRAPHED)
 _TRITON: Final = "triton"
 PEERS: Final = 3e-4
-"""Largest difference from the exact numbers that other frameworks may show: a device adds in orders of its own."""
-_SPYX_NOTE: Final = "its LIF resets by subtraction and a step later: the neuron is written by its contract of stateful layers"
+"""Largest accepted difference of other frameworks from the exact numbers: a device adds in another order."""
+_SPYX_NOTE: Final = "its LIF resets by subtraction and a step later, so the neuron is written as one of its stateful layers"
 
 
 def _entry(engine: str) -> Entry:

@@ -11,7 +11,7 @@ from snnc.backends.cuda.device import device_attributes, device_name, first_devi
 BARRIER_S: Final = 1.2e-6
 """A barrier of the whole grid through memory: assumed, to be measured."""
 L2_OVER_MEMORY: Final = 5.5 / 4.8
-"""Reads out of L2 over those out of memory, as assumed for an H200."""
+"""Bandwidth of L2 relative to that of memory, as assumed for an H200."""
 _PROCESSORS, _CLOCK_KHZ, _MEMORY_KHZ, _BUS_BITS = 16, 13, 36, 37
 """CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, CLOCK_RATE, MEMORY_CLOCK_RATE, GLOBAL_MEMORY_BUS_WIDTH (CUdevice_attribute, cuda.h)."""
 
@@ -27,11 +27,11 @@ class Gpu:
     Attributes
     ----------
     name
-        As its driver calls it.
+        Its name as the driver reports it.
     memory_bytes_per_s, l2_bytes_per_s
         Bandwidths of memory, and of L2 (assumed).
     multiplications_per_s
-        float32, each with an addition: half of what data sheets count as operations.
+        float32 multiply-adds: half of the operations in data sheets.
     barrier_s
         Latency of a barrier of the whole grid (assumed).
     """
@@ -48,7 +48,7 @@ H200: Final = Gpu("NVIDIA H200", 4.8e12, 5.5e12, 33.5e12)
 
 
 def gpu_here() -> Gpu:
-    """Return the first device of this machine, its peaks from the clocks that its driver tells.
+    """Return the first device of this machine, with peaks from the clocks that its driver reports.
 
     Raises
     ------
@@ -64,18 +64,18 @@ def gpu_here() -> Gpu:
 
 
 class _Used(ctypes.Structure):
-    """What a process holds of a device (nvmlProcessInfo_t)."""
+    """Device memory of a process (nvmlProcessInfo_t)."""
 
     _fields_ = (("number", ctypes.c_uint), ("bytes", ctypes.c_ulonglong), ("instance", ctypes.c_uint), ("compute_instance", ctypes.c_uint))
 
 
 def used_bytes(process: int) -> int | None:
-    """Return what a process holds of the first device's memory, as NVML tells; None if it does not.
+    """Return the bytes of the first device's memory that a process holds, from NVML; None if NVML does not report them.
 
     Parameters
     ----------
     process
-        The system's number of it.
+        The process id.
     """
     try:
         library = ctypes.CDLL("libnvidia-ml.so.1")

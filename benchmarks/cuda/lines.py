@@ -1,4 +1,4 @@
-"""The lines of one workload before they are timed: variants are started and tried, and their numbers compared."""
+"""Preparation of a workload's lines before timing: variants are started and timed briefly, and their numbers are compared."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ from snnc.benchmarks.cuda.ways import ALL, ONLY, TRIAL, FastestWay
 
 TRIAL_TURNS: Final = 2
 TRIAL_S: Final = 20.0
-"""A way of which a turn takes longer is omitted."""
+"""Time limit of a turn; slower variants are omitted."""
 _NO_ROOM: Final = ("out of memory", "outofmemory", "resource_exhausted", "memoryallocation", "alloc_failed")
-"""What frameworks say, in small letters, where others hold the device's memory."""
+"""Messages of frameworks, in lower case, for a device without free memory."""
 
 
 @dataclass(frozen=True)
-class Manner:
-    """How the suite is run.
+class SuiteSettings:
+    """Settings of a run of the suite.
 
     Attributes
     ----------
     rounds, threads
         Turns of each engine, and cores that each may use.
     device
-        ``"cuda"``, or ``"cpu"`` where the processor stands in.
+        ``"cuda"``, or ``"cpu"`` if the processor replaces the GPU.
     ways
         :data:`~snnc.benchmarks.cuda.ways.FASTEST` or :data:`~snnc.benchmarks.cuda.ways.ALL`.
     first_step_s
-        What a way's first step may take, with all that is compiled for it.
+        Time limit of a variant's first step, its compilation included.
     """
 
     rounds: int
@@ -46,20 +46,20 @@ class Manner:
 
 @dataclass
 class Line:
-    """An engine in one of its modes, on its way to a row.
+    """An engine in one of its modes, until its row is measured.
 
     Attributes
     ----------
     entry
-        What it is.
+        The engine and its mode.
     choice
-        The way that was chosen.
+        The chosen variant.
     left_out
-        Ways that are not run, with the reason.
+        Variants that do not run, with the reason.
     trial_ms
-        Milliseconds of a step of each way that was tried.
+        Milliseconds of a step of each variant in the trial.
     runners
-        Those that run, by their way: in the end those that are measured.
+        Running processes by variant; in the end those that are measured.
     """
 
     entry: Entry
@@ -70,18 +70,18 @@ class Line:
 
     @property
     def waiting(self) -> list[str]:
-        """Ways that are to be started."""
+        """Variants that are yet to be started."""
         requested = self.entry.variants if self.choice is None else (self.choice.way,)
         return [way for way in requested if way not in self.left_out and way not in self.runners]
 
     @property
     def reason(self) -> str:
-        """Why ways are omitted."""
+        """The reasons why variants are omitted."""
         several = len(self.entry.variants) > 1
         return "; ".join(dict.fromkeys(f"{way}: {reason}" if several else reason for way, reason in self.left_out.items()))
 
     def end(self, way: str, reason: str = "") -> None:
-        """End a way's process; with a reason it is omitted."""
+        """End a variant's process; with a reason, the variant is omitted."""
         if reason:
             self.left_out[way] = reason
         if way in self.runners:
@@ -100,66 +100,66 @@ class Line:
 
 
 Task = tuple[Line, str]
-"""A line and a way to start."""
+"""A line and a variant to start."""
 
 
-def ready(lines: Sequence[Line], files: Files, manner: Manner) -> None:
-    """Bring lines to where they can be timed: one way of each runs (all ways, where all are asked for), and its numbers are right."""
+def ready(lines: Sequence[Line], files: Files, settings: SuiteSettings) -> None:
+    """Prepare lines for timing: one variant of each runs (or all, if requested), and its numbers agree with the reference."""
     while todo := [one for one in lines if not one.runners and one.waiting]:
-        again = _start([(one, way) for one in todo for way in one.waiting], files, manner)
-        _choose(todo, manner.ways)
+        again = _start([(one, way) for one in todo for way in one.waiting], files, settings)
+        _choose(todo, settings.ways)
         for task in again:
-            _start_alone(task, files, manner)
-        _choose(todo, manner.ways)
-        _compare(todo, files, manner)
+            _start_alone(task, files, settings)
+        _choose(todo, settings.ways)
+        _compare(todo, files, settings)
         for one in todo:
             if not one.runners:
-                one.choice = None  # what an earlier run chose does not run any more, or is wrong: the other ways are tried
+                one.choice = None  # the choice of an earlier run fails now, or its numbers differ: the other variants are tried
 
 
-def _start(tasks: Sequence[Task], files: Files, manner: Manner) -> list[Task]:
-    """Start ways at a time, those that time kernels while they compile alone; return those that found no room beside others."""
+def _start(tasks: Sequence[Task], files: Files, settings: SuiteSettings) -> list[Task]:
+    """Start variants in parallel, except those that time kernels while they compile; return those that lacked memory."""
     again: list[Task] = []
 
-    def settle(task: Task, found: EngineProcess | EngineError) -> None:
+    def record(task: Task, found: EngineProcess | EngineError) -> None:
         if isinstance(found, EngineError) and any(words in str(found).lower() for words in _NO_ROOM):
             again.append(task)
         else:
-            _settle(task, found)
+            _record(task, found)
 
     with ThreadPoolExecutor(processors()) as pool:
-        begun = list(zip(tasks, pool.map(lambda task: _begin(task, manner), tasks), strict=True))
+        begun = list(zip(tasks, pool.map(lambda task: _begin(task, settings), tasks), strict=True))
         together = [(task, process) for task, process in begun if not task[0].entry.alone]
-        for (task, _), found in zip(together, pool.map(lambda pair: _first_step(pair[1], files, manner), together), strict=True):
-            settle(task, found)
+        for (task, _), found in zip(together, pool.map(lambda pair: _first_step(pair[1], files, settings), together), strict=True):
+            record(task, found)
     for task, process in begun:
         if task[0].entry.alone:
-            settle(task, _first_step(process, files, manner))
+            record(task, _first_step(process, files, settings))
     return again
 
 
-def _start_alone(task: Task, files: Files, manner: Manner) -> None:
-    _settle(task, _first_step(_begin(task, manner), files, manner))
+def _start_alone(task: Task, files: Files, settings: SuiteSettings) -> None:
+    _record(task, _first_step(_begin(task, settings), files, settings))
 
 
-def _begin(task: Task, manner: Manner) -> Process | EngineError:
+def _begin(task: Task, settings: SuiteSettings) -> Process | EngineError:
     try:
-        return Process(task[0].entry, task[1], manner.threads, manner.device)
+        return Process(task[0].entry, task[1], settings.threads, settings.device)
     except EngineError as error:
         return error
 
 
-def _first_step(process: Process | EngineError, files: Files, manner: Manner) -> EngineProcess | EngineError:
+def _first_step(process: Process | EngineError, files: Files, settings: SuiteSettings) -> EngineProcess | EngineError:
     if isinstance(process, EngineError):
         return process
     try:
-        return opened(process, files, manner.first_step_s)
+        return opened(process, files, settings.first_step_s)
     except EngineError as error:
         process.close()
         return error
 
 
-def _settle(task: Task, found: EngineProcess | EngineError) -> None:
+def _record(task: Task, found: EngineProcess | EngineError) -> None:
     line, way = task
     if isinstance(found, EngineProcess):
         line.runners[way] = found
@@ -168,7 +168,7 @@ def _settle(task: Task, found: EngineProcess | EngineError) -> None:
 
 
 def _choose(lines: Sequence[Line], ways: str) -> None:
-    """Try the ways of each line and end all but the fastest, unless all are requested."""
+    """Time the variants of each line and end all but the fastest, unless all are requested."""
     for one in lines:
         if len(one.entry.variants) > 1 and one.choice is None and ways != ALL:
             _try(one)
@@ -177,7 +177,7 @@ def _choose(lines: Sequence[Line], ways: str) -> None:
 
 
 def _try(one: Line) -> None:
-    """Time a few steps of the ways that were not tried yet."""
+    """Time a few steps of the variants that were not tried yet."""
     for way, runner in list(one.runners.items()):
         try:
             if way not in one.trial_ms:
@@ -188,13 +188,13 @@ def _try(one: Line) -> None:
             one.end(way, str(error))
 
 
-def _compare(lines: Sequence[Line], files: Files, manner: Manner) -> None:
-    """End ways whose numbers are not those of the reference, and report what was chosen."""
+def _compare(lines: Sequence[Line], files: Files, settings: SuiteSettings) -> None:
+    """End variants whose numbers differ from the reference, and report the choice."""
     tasks = [(one, way) for one in lines for way in one.runners]
 
     def difference(task: Task) -> str:
         try:
-            compare(task[0].runners[task[1]].process, files, manner.first_step_s)
+            compare(task[0].runners[task[1]].process, files, settings.first_step_s)
         except EngineError as error:
             return str(error)
         return ""
@@ -204,6 +204,6 @@ def _compare(lines: Sequence[Line], files: Files, manner: Manner) -> None:
             if reason:
                 one.end(way, reason)
     for one in lines:
-        if one.runners and one.choice is None and manner.ways != ALL:
+        if one.runners and one.choice is None and settings.ways != ALL:
             (way,) = one.runners
             one.choice = FastestWay(way, TRIAL if len(one.entry.variants) > 1 else ONLY, dict(one.trial_ms), dict(one.left_out))

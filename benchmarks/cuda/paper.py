@@ -1,13 +1,13 @@
 """``snnc bench --suite paper``: the networks of arXiv 2311.04386, a GPU's measured step next to the step predicted for IPUs.
 
-Measured and predicted numbers have keys and columns of their own, each with its ``kind``:
+Measured and predicted numbers have separate keys and columns, each with its ``kind``:
 
 ``ipu``
-    Predicted: snnc's program on the network's IPUs; a list, as the logged runs are predicted for both clocks.
+    Predicted: snnc's program on the network's IPUs; a list, because logged runs are predicted for both clocks.
 ``log``
     Measured by the paper's authors on one IPU: the program that they published (:mod:`snnc.benchmarks.log`); None if there is no log.
 ``gpu``
-    Measured here: snnc's CUDA program on the first device; else why not.
+    Measured: snnc's CUDA program on the first device of this machine; or the reason why not.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _NOTES: Final = (
 
 
 def nets(patterns: str = "*") -> tuple[str, ...]:
-    """Return the networks of the grid whose name matches; of the large grids only those of 5 % activity where nobody chooses.
+    """Return the networks of the grid whose name matches; without patterns, only those of 5 % activity in the large grids.
 
     Raises
     ------
@@ -55,7 +55,7 @@ def nets(patterns: str = "*") -> tuple[str, ...]:
 
 
 def rows(chosen: Sequence[str], report: Callable[[str], None]) -> Iterator[dict[str, Any]]:
-    """Yield a row for each network; each number comes out of a process of its own."""
+    """Yield a row for each network; each number is computed in a separate process."""
     logged = {one.name: one.logged_ms for one in logged_runs()}
     missing = reason_without_gpu()
     for number, name in enumerate(chosen, 1):
@@ -67,7 +67,7 @@ def rows(chosen: Sequence[str], report: Callable[[str], None]) -> Iterator[dict[
 
 
 def reason_without_gpu() -> str:
-    """Return why nothing is measured, "" where there is a device (or the processor is to stand in)."""
+    """Return why nothing is measured; "" if there is a device, or if the processor replaces it."""
     try:
         device_at_hand()
     except (GpuMissingError, NvccMissingError) as error:
@@ -85,7 +85,7 @@ def predicted(name: str, target: str | None) -> dict[str, Any]:
 
 
 def measured(name: str, seconds: float = SECONDS) -> dict[str, Any]:
-    """Return snnc's measured step on the first device; where the processor stands in, that its numbers are right."""
+    """Return snnc's measured step on the first device; without a GPU, only whether its numbers are right."""
     command = [sys.executable, "-m", "snnc.benchmarks.cuda.paper_step", name]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=seconds, check=False)
@@ -99,7 +99,7 @@ def measured(name: str, seconds: float = SECONDS) -> dict[str, Any]:
 
 
 def lines(found: Sequence[Row]) -> Iterator[str]:
-    """Yield the rows as a table, and what its columns are."""
+    """Yield the rows as a table, then notes on its columns."""
     yield f"{'net':20} {'T':>4} {'B':>4} {'IPUs':>5} {'target':8} {'IPU ms, predicted':>18} {'IPU ms, log':>12} {'GPU ms, measured':>17}"
     for row in found:
         for one in row["ipu"]:

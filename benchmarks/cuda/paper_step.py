@@ -1,7 +1,7 @@
 """A training step of one of the paper's networks on the first device: ``python -m snnc.benchmarks.cuda.paper_step NAME``.
 
-Its numbers are compared with the NumPy reference first. The last line of stdout is what was found, as JSON. Where ``SNNC_CUDA_ON_HOST``
-is set, the numbers are compared and nothing is timed.
+Its numbers are compared with the NumPy reference first. The last line of stdout has the results as JSON. If ``SNNC_CUDA_ON_HOST`` is
+set, the numbers are compared and nothing is timed.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from snnc.compiler.ir.step_program import StepProgram
 from snnc.driver.activity import measure_activity
 
 CHECKED: Final = (6, 2)
-"""Steps and samples of the step whose numbers are compared."""
+"""Time steps and samples of the compared step."""
 EQUAL: Final = 1e-3
-"""Most relative difference of the loss, and of each gradient, norm over norm."""
+"""Largest accepted relative difference of the loss, and of each gradient (norm over norm)."""
 SEEDS: Final = 5
-"""Problems that are tried: a membrane within rounding of its threshold may spike in one of both programs only."""
+"""Problems that are tried: a neuron whose membrane is within rounding of its threshold may spike in one of the two programs only."""
 COUNTED: Final = 4
-"""Samples whose spikes are counted."""
+"""Samples for counting spikes."""
 UNTIMED, TIMED = 3, 20
 
 
@@ -45,8 +45,8 @@ def step_of(case: Benchmark) -> dict[str, Any]:
     Returns
     -------
     dict
-        ``device``, ``ms`` (median), ``ms_p10``, ``ms_p90``, ``steps_timed`` and ``activity`` by population; only ``checked`` where the
-        processor stands in.
+        ``device``, ``ms`` (median), ``ms_p10``, ``ms_p90``, ``steps_timed`` and ``activity`` by population; only ``checked`` if the
+        processor replaces the GPU.
 
     Raises
     ------
@@ -68,7 +68,7 @@ def step_of(case: Benchmark) -> dict[str, Any]:
 
 
 def drawn(case: Benchmark, program: StepProgram, steps: int, batch: int, seed: int = SEED) -> dict[str, Array]:
-    """Return inputs [T, B, n] of the benchmark's statistics: pen strokes for the logged runs, else independent spikes."""
+    """Return random inputs [T, B, n] with the benchmark's statistics: pen strokes for the logged runs, else independent spikes."""
     (info,) = program.inputs
     if case.suite == "logged":
         return {info.id: moving_strokes(steps, batch, seed).astype(np.float32)}
@@ -77,7 +77,7 @@ def drawn(case: Benchmark, program: StepProgram, steps: int, batch: int, seed: i
 
 
 def difference(case: Benchmark, program: StepProgram, engine: CudaEngine, seed: int) -> str:
-    """Return what differs from the reference in one small step, "" where nothing does; the weights are what they were."""
+    """Return the difference from the reference in one small step, "" if there is none; the weights are restored."""
     inputs = drawn(case, program, *CHECKED, seed)
     labels = np.random.default_rng(seed).integers(0, program.outputs[0].shape[0], CHECKED[1])
     weights = engine.get_parameters()
@@ -96,7 +96,7 @@ def difference(case: Benchmark, program: StepProgram, engine: CudaEngine, seed: 
 
 
 def timed(case: Benchmark, program: StepProgram, engine: CudaEngine) -> dict[str, Any]:
-    """Return milliseconds of training steps with the batch on the device; every step begins with the initial weights' activity."""
+    """Return milliseconds of training steps with the batch on the device; each begins with the initial weights, for equal activity."""
     inputs = drawn(case, program, case.steps, case.batch)
     labels = np.random.default_rng(SEED).integers(0, program.outputs[0].shape[0], case.batch)
     few = {name: array[:, :COUNTED] for name, array in inputs.items()}
@@ -107,7 +107,7 @@ def timed(case: Benchmark, program: StepProgram, engine: CudaEngine) -> dict[str
     engine.set_parameters(weights)
     found = []
     for _ in range(TIMED):
-        # A step ends when its loss has been read back, behind the update.
+        # A step ends when its loss has been read back, after the update.
         start = time.perf_counter()
         engine.train_batch(placed, labels, 0.0)
         found.append(1e3 * (time.perf_counter() - start))
@@ -123,7 +123,7 @@ def on_device(inputs: Mapping[str, Array]) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Print what was found."""
+    """Print the results."""
     print(json.dumps(step_of(benchmark(sys.argv[1])), allow_nan=False))
 
 

@@ -13,12 +13,12 @@ from snnc.benchmarks.cpu.workloads import Workload
 from snnc.errors import BenchError
 
 SAME: Final = ("GPU", "CPU", "threads", "times")
-"""What two runs have in common whose rows may stand in one file."""
+"""Properties that two runs must share for their rows to be in one file."""
 Row = dict[str, Any]
 
 
 def read_rows(path: Path, machine: Mapping[str, str]) -> tuple[list[Row], list[Row]]:
-    """Return rows and what was left out from a file of rows; none where there is no file.
+    """Return the rows and the omitted entries of a file; both are empty if the file does not exist.
 
     Raises
     ------
@@ -34,7 +34,7 @@ def read_rows(path: Path, machine: Mapping[str, str]) -> tuple[list[Row], list[R
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         known, rows, left_out, theirs = False, [], [], {}
     if not known:
-        raise BenchError(f"{str(path)!r} holds no rows of this suite that could be gone on with; name another file.")
+        raise BenchError(f"{str(path)!r} holds no rows of this suite to continue; name another file.")
     other = next((key for key in SAME if theirs.get(key) != machine.get(key)), None)
     if other is not None:
         raise BenchError(
@@ -44,16 +44,16 @@ def read_rows(path: Path, machine: Mapping[str, str]) -> tuple[list[Row], list[R
 
 
 def key_of(row: Mapping[str, Any]) -> tuple[Any, ...]:
-    """Return what tells a line of the comparison from others."""
+    """Return the values that identify a line of the comparison."""
     return tuple(row[key] for key in ("workload", "density", "engine", "mode"))
 
 
 def is_there(rows: Sequence[Mapping[str, Any]], workload: Workload, entry: Entry, versions: Mapping[str, str], ways: str) -> bool:
-    """Whether a line was measured before, by the same versions and in as many ways."""
+    """Whether a line was measured before, with the same versions and the same choice of variants."""
     expected = named(workload, entry) | {"batch": workload.batch, "steps": workload.steps, "versions": dict(versions), "ways": ways}
     return any(all(row.get(key) == value for key, value in expected.items()) for row in rows)
 
 
 def without(rows: Sequence[Row], workload: Workload, entry: Entry) -> list[Row]:
-    """Return rows but those of a line that is measured anew."""
+    """Return the rows without those of a line that is measured again."""
     return [row for row in rows if key_of(row) != key_of(named(workload, entry))]

@@ -11,17 +11,17 @@ from snnc.benchmarks.cpu.rows import row
 from snnc.benchmarks.cpu.suite import Files, Report, named, take_turns
 from snnc.benchmarks.cpu.workloads import Workload
 from snnc.benchmarks.cuda.gpu import used_bytes
-from snnc.benchmarks.cuda.lines import Line, Manner, ready
+from snnc.benchmarks.cuda.lines import Line, SuiteSettings, ready
 
 TURN_S: Final = 60.0
-"""An engine whose turn takes longer is given up."""
+"""Time limit of an engine's turn, in seconds."""
 
 
 def measure(
     workload: Workload,
     files: Files,
     lines: Sequence[Line],
-    manner: Manner,
+    settings: SuiteSettings,
     report: Report,
     keep: Callable[[Line], None] = lambda line: None,
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
@@ -30,35 +30,35 @@ def measure(
     Parameters
     ----------
     workload, files
-        The network and what processes read of it.
+        The network and its files.
     lines
-        What is compared.
-    manner
-        How often each has its turn, and more.
+        The compared engines and modes.
+    settings
+        The settings of the run.
     report
         Called with a line at each stage.
     keep
-        Called with each line once its way is chosen.
+        Called with each line once its variant is chosen.
 
     Returns
     -------
     tuple
-        Rows of what was measured, and of what was left out, each with its ``reason``.
+        Measured rows, and lines that were left out, each with its ``reason``.
     """
     with ExitStack() as stack:
         for one in lines:
             stack.callback(one.end_all)
-        ready(lines, files, manner)
+        ready(lines, files, settings)
         measured = [(one, runner) for one in lines for runner in one.runners.values()]
         for one in lines:
             keep(one)
             report(f"{workload.label} {one.entry.engine} {one.entry.mode}: {_outcome(one)}")
         for _, runner in measured:
-            runner.process.ask("settle")
-            used = used_bytes(runner.process.number) if manner.device == "cuda" else None
+            runner.process.ask("reset_peak")
+            used = used_bytes(runner.process.number) if settings.device == "cuda" else None
             runner.device_mb = None if used is None else used / 1e6
             runner.ms, runner.medians = [], []
-        alive, lost = take_turns([runner for _, runner in measured], manner.rounds, TURN_S)
+        alive, lost = take_turns([runner for _, runner in measured], settings.rounds, TURN_S)
         left_out = [named(workload, one.entry) | {"reason": one.reason} for one in lines if not one.runners]
         left_out += [named(workload, runner.process.entry) | {"reason": reason} for runner, reason in lost]
         cosine, group = files.check.cosine(), datetime.now(UTC).isoformat(timespec="milliseconds")
@@ -66,7 +66,7 @@ def measure(
         for one, runner in measured:
             if runner in alive:
                 own = row(workload, runner, files.activity, 1.0 if one.entry.exact else cosine)
-                rows.append(own | {"group": group, "ways": manner.ways, "chosen": one.to_data()})
+                rows.append(own | {"group": group, "ways": settings.ways, "chosen": one.to_data()})
     return rows, left_out
 
 

@@ -15,7 +15,7 @@ _RIGHT: Final = ("ms", "p10", "p90", "time/snnc", "p10-p90", "bound ms", "over b
 
 
 def lines(rows: Sequence[Row], left_out: Sequence[Row], machine: Mapping[str, str], width: int | None = None) -> list[str]:
-    """Print the rows by workload, the fastest first, then what was left out and why, the machine, and how to read the columns."""
+    """Return the rows by workload, the fastest first, then omitted lines with reasons, the machine, and notes on the columns."""
     heads = {head: head in (*_RIGHT, "B") for head in ("workload", "B", "engine", "mode", "variant", *_RIGHT)}
     text = grouped(rows, heads, _name, lambda row: _cells(rows, row), max(width or 0, _LEAST_WIDTH))
     text += [*dict.fromkeys(f"{r['engine']}: {r['note']}" for r in rows if r["note"])]
@@ -25,7 +25,7 @@ def lines(rows: Sequence[Row], left_out: Sequence[Row], machine: Mapping[str, st
     text.append(
         f"ms: median of a training step, {machine['times']}; p10-p90: of time/snnc, turn by turn; "
         "bound ms: computed (docs/explanation/gpu-bounds.md); over bound: ms over it; "
-        "device MB: measured, what the process took of the device's memory"
+        "device MB: measured, the process's share of the device's memory"
     )
     return text
 
@@ -57,7 +57,7 @@ def _spread(ratios: Sequence[float]) -> str:
 
 
 def _way(row: Row) -> str:
-    """Which way was taken, and by what: a trial's times, the others' reasons."""
+    """The chosen variant and the reason: times of the trial, reasons of omitted variants."""
     chosen = row["chosen"]
     others = [f"{way} {ms:.4g} ms" for way, ms in chosen["trial_ms"].items() if way != row["variant"]]
     aside = [f"{way} left out ({reason})" for way, reason in chosen["left_out"].items()]

@@ -17,30 +17,30 @@ from snnc.compiler.files.cache import cache_dir, read_checked, write_checked
 FASTEST: Final = "fastest"
 ALL: Final = "all"
 WAYS: Final = (FASTEST, ALL)
-"""What may be asked for: the fastest way of each engine, or all of them."""
+"""Choices of --ways: the fastest variant of each engine, or all variants."""
 TRIAL: Final = "a trial"
-KEPT_TRIAL: Final = "a trial of an earlier run"
+STORED_TRIAL: Final = "a trial of an earlier run"
 ONLY: Final = "being the only one"
 _FOLDER: Final = "ways"
 _FORMAT: Final = 1
 _LARGEST: Final = 1_000_000
-"""Bytes that a kept choice may have."""
+"""Largest size of a stored choice in bytes."""
 
 
 @dataclass(frozen=True)
 class FastestWay:
-    """The way that an engine takes.
+    """The chosen variant of an engine.
 
     Attributes
     ----------
     way
         One of the entry's variants.
     by
-        Why this one.
+        The reason of the choice.
     trial_ms
-        Milliseconds of a training step of each way that was tried.
+        Milliseconds of a training step of each variant in the trial.
     left_out
-        Why others were not tried.
+        The reasons why other variants were not tried.
     """
 
     way: str
@@ -54,36 +54,36 @@ class FastestWay:
 
 
 def identity(entry: Entry, workload: Workload, versions: Mapping[str, str], machine: Sequence[str], seconds: float) -> dict[str, Any]:
-    """Return all that a choice hangs on, as JSON data.
+    """Return everything that a choice depends on, as JSON data.
 
     Parameters
     ----------
     entry, workload
-        What is run.
+        The engine with its mode, and the network.
     versions
-        Of the engine's packages.
+        Versions of the engine's packages.
     machine
         Names of its devices.
     seconds
-        What a first step may take.
+        Time limit of a first step.
     """
     own = {"engine": entry.engine, "mode": entry.mode, "ways": list(entry.variants), "versions": dict(versions)}
     return own | {"workload": workload.to_data(), "machine": list(machine), "first_step_s": seconds}
 
 
-def kept_choice(of: Mapping[str, Any]) -> FastestWay | None:
-    """Return the choice that an earlier run kept for an :func:`identity`; None if there is none, or one that cannot be read."""
+def load_choice(of: Mapping[str, Any]) -> FastestWay | None:
+    """Return the choice that an earlier run stored for an :func:`identity`; None if there is no readable one."""
     with suppress(OSError, ValueError, KeyError, TypeError, AttributeError, SnncError):
         found = json.loads(read_checked(cache_dir() / _FOLDER / _name(of), _LARGEST) or b"")
         times = {str(way): float(ms) for way, ms in found["trial_ms"].items()}
         reasons = {str(way): str(reason) for way, reason in found["left_out"].items()}
         if (found["format"], found["of"]) == (_FORMAT, of) and found["way"] in of["ways"]:
-            return FastestWay(found["way"], KEPT_TRIAL, times, reasons)
+            return FastestWay(found["way"], STORED_TRIAL, times, reasons)
     return None
 
 
-def keep_choice(of: Mapping[str, Any], choice: FastestWay) -> None:
-    """Keep a choice for later runs; where nothing can be written, nothing is kept."""
+def store_choice(of: Mapping[str, Any], choice: FastestWay) -> None:
+    """Store a choice for later runs, if the cache can be written."""
     data = {"format": _FORMAT, "of": of, "way": choice.way, "trial_ms": dict(choice.trial_ms), "left_out": dict(choice.left_out)}
     with suppress(OSError, SnncError):
         write_checked(cache_dir() / _FOLDER / _name(of), json.dumps(data, allow_nan=False).encode())

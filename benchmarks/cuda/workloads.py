@@ -11,7 +11,7 @@ BATCHES: Final = (64, 256, 1024)
 OPEN_SIZES: Final = (512, 1024, 2048, 4096, 8192, 16384)
 OPEN_DENSITIES: Final = (0.01, 0.05, 0.2)
 STAND_IN: Final = (5, 4)
-"""Steps and samples where the processor stands in for a device."""
+"""Time steps and samples if the processor replaces the GPU."""
 
 
 def _larger(name: str, density: float) -> tuple[Workload, ...]:
@@ -22,7 +22,7 @@ def _larger(name: str, density: float) -> tuple[Workload, ...]:
 def _open(neurons: int, density: float) -> Workload:
     """Return the layer of the benchmark of open SNN libraries (open-neuromorphic.org, "SNN library benchmarks"): a linear layer and LIF.
 
-    There: B = 16, T = 500, N inputs, N neurons. Its inputs are dense random numbers; here they are spikes.
+    It has B = 16, T = 500, N inputs and N neurons. Its inputs are dense random numbers; these are spikes.
     """
     return Workload(f"open-{neurons}", density, 500, 16, (neurons,), (DenseLayer(neurons),), 0)
 
@@ -36,5 +36,5 @@ CUDA_WORKLOADS: Final = (
 
 
 def stand_in(workload: Workload) -> Workload:
-    """Return the same in little, for a run without a device: its numbers are checked, its times mean nothing."""
+    """Return a small version of a workload for a run without a device: its numbers are checked, its times mean nothing."""
     return workload.checked(*STAND_IN)

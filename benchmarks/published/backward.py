@@ -31,7 +31,7 @@ def backward(machine: Machine) -> tuple[Superstep, ...]:
 
 
 def _slice(machine: Machine) -> Superstep:
-    """Ids and counts that each layer read and wrote, its state, and the gradient of the readout: one after another."""
+    """Slices of the ids and counts that each layer read and wrote, its state, and the gradient of the readout, one after another."""
     net, tiles = machine.net, machine.tiles
     longest, number = 0.0, 0
     for chip in range(machine.layout.chips):
@@ -96,7 +96,7 @@ def _surrogate_everywhere(machine: Machine) -> tuple[Superstep, ...]:
 
 
 def _copy_state_gradients(machine: Machine) -> Superstep:
-    """The state gradient is copied layer after layer, to be scaled."""
+    """Copies of the state gradient, layer after layer, for scaling."""
     sizes = [FLOAT * machine.net.batch * machine.per_tile(i) for i in range(len(machine.net.layers))]
     compute = max(sum(machine.local_copy(sizes[i]) for i in machine.layout.layers_of(c)) for c in range(machine.layout.chips))
     return machine.step("copy dU", "rest", "backward", compute=compute, programs=machine.serial)
@@ -115,7 +115,7 @@ def _broadcast_ids(machine: Machine) -> tuple[Superstep, ...]:
 
 
 def _weight_gradients(machine: Machine) -> Superstep:
-    """Six vertices a tile, each with a private copy of dW and a sixth of the samples; those that are left over are not looked at."""
+    """Six vertices a tile, each with a private copy of dW and a sixth of the samples; a remainder of samples is ignored."""
     net, code, compute = machine.net, machine.options.code, 0.0
     for i in range(len(net.layers)):
         _, spikes, _ = machine.incoming(i)
@@ -191,7 +191,7 @@ def _first_stage(machine: Machine) -> Superstep:
 
 
 def _second_stage(machine: Machine) -> Superstep:
-    """PopLibs spreads the sums over the chip; the results go to where the layer before reads them."""
+    """PopLibs spreads the sums over the chip; the results go to the tiles on which the previous layer reads them."""
     net, gathers, scatters, compute = machine.net, [], [], 0.0
     for chip in range(machine.layout.chips):
         layers = [i for i in machine.layout.layers_of(chip) if i > 0]

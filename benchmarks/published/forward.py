@@ -37,7 +37,7 @@ def _slice_inputs(machine: Machine) -> tuple[Superstep, ...]:
 
 
 def _pass_on(machine: Machine) -> tuple[Superstep, ...]:
-    """Copy the spikes of the previous step from where they were made to where the next layer reads them."""
+    """Copy the spikes of the previous step from the tiles that made them to those of the next layer."""
     net, copies = machine.net, []
     for i in range(1, len(net.layers)):
         ids = net.batch * net.layers[i - 1].capacity

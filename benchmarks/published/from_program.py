@@ -14,7 +14,7 @@ from snnc.compiler.tiles.errors import PublishedNetError, PublishedOptionError
 from snnc.compiler.tiles.schedule.capacity import ASSUMED_ACTIVITY
 
 CAPACITY: Final = 0.1
-"""Share of the neurons that fit into the spike tensor where nothing is said: the most of the logged runs."""
+"""Default capacity of the spike tensor as a share of the neurons: the largest of the logged runs."""
 
 
 def published_net_of(
@@ -25,13 +25,13 @@ def published_net_of(
     activity: Mapping[str, float] | None = None,
     capacity: Mapping[str, int] | None = None,
 ) -> PublishedNet:
-    """Read a network as the published program would run it.
+    """Convert a program to the form that the published program runs.
 
     Parameters
     ----------
     program
-        A chain of dense connections without bias, delay 0 or 1, between spiking populations of ``LIF(reset="zero")``. The program
-        itself puts one step between layers; what it costs does not depend on it.
+        A chain of dense connections without bias, delay 0 or 1, between spiking populations of ``LIF(reset="zero")``. The
+        published program always has a delay of one step between layers; its cost does not depend on this.
     steps, batch
         T and B.
     activity
@@ -43,7 +43,7 @@ def published_net_of(
     Raises
     ------
     PublishedNetError
-        The network is another one; the message says where.
+        The network has another form; the message says where.
     PublishedOptionError
         A number is outside its range.
     """
@@ -86,7 +86,7 @@ def _chain(program: StepProgram) -> tuple[ConnectionInfo, ...]:
     if len(program.connections) != len(found):
         extra = next(c for c in program.connections if c not in found)
         raise PublishedNetError(
-            f"{extra.label!r} of {program.name!r} is not part of a chain of layers, which is all the published program runs."
+            f"{extra.label!r} of {program.name!r} is not part of a chain of layers, and the published program runs nothing else."
         )
     return tuple(found)
 

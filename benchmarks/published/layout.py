@@ -28,7 +28,7 @@ class Range:
 
     @property
     def stop(self) -> int:
-        """Tile behind the last."""
+        """The tile after the last."""
         return self.first + self.tiles
 
 

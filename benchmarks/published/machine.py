@@ -31,14 +31,14 @@ Part: TypeAlias = Literal["forward", "backward", "update"]
 
 @dataclass(frozen=True)
 class Exchange:
-    """What the busiest tile of an exchange moves.
+    """Data that the busiest tile of an exchange moves.
 
     Attributes
     ----------
     received, pieces
-        Bytes that arrive, and their fragments: contiguous where they are sent and where they land.
+        Bytes that arrive, and their fragments, each contiguous on the sender and on the receiver.
     sent, runs
-        Bytes that leave, and the contiguous runs to one receiver each.
+        Bytes that leave, and their contiguous runs, each to one receiver.
     link
         Bytes that the busiest chip receives from others.
     """
@@ -61,9 +61,9 @@ class Superstep:
     Attributes
     ----------
     name, category, part
-        What it is.
+        Its name, its category in tables, and the part of the training step.
     runs
-        How often a training step runs it.
+        Runs in a training step.
     compute, sync, exchange
         Tile cycles of one run: at the busiest tile, in barriers with set-up and control, in exchange.
     received, pieces
@@ -92,7 +92,7 @@ class Superstep:
 
 @dataclass(frozen=True)
 class Machine:
-    """The net, where it lies, the target, and the options: what every superstep is priced with."""
+    """The net, its layout, the target and the options, from which every superstep is priced."""
 
     net: PublishedNet
     layout: PublishedLayout
@@ -101,7 +101,7 @@ class Machine:
 
     @property
     def tiles(self) -> int:
-        """Tiles of a chip; one more or less on the first is not told apart here."""
+        """Tiles of a chip; the one tile that the first chip has less is ignored."""
         return max(1, self.target.tiles_per_chip - 1)
 
     @property
@@ -115,14 +115,14 @@ class Machine:
         return -(-self.net.layers[layer].neurons // where.tiles)
 
     def incoming(self, layer: int) -> tuple[int, float, float]:
-        """K, n0 and n1 of what `layer` reads."""
+        """K, n0 and n1 of the spikes that `layer` reads."""
         if layer == 0:
             return self.net.input_capacity, self.net.input_spikes, self.net.input_spikes
         before = self.net.layers[layer - 1]
         return before.capacity, before.spikes, before.gradients
 
     def from_afar(self, layer: int) -> bool:
-        """Whether what `layer` reads comes from another chip."""
+        """Whether `layer` reads spikes from another chip."""
         return layer > 0 and self.layout.ranges[layer - 1].chip != self.layout.ranges[layer].chip
 
     # ---- time --------------------------------------------------------------------------------------------------------
@@ -203,8 +203,8 @@ class Machine:
     ) -> tuple[Superstep, ...]:
         """Return the supersteps of adjacent copies, each given with its layer.
 
-        Merged into one exchange, copies of one layer (of one chip, where all land on the same tiles) add up and others run side by
-        side. Not merged, those of one chip run one after another.
+        If merged into one exchange, copies of one layer (or of one chip, if all go to the same tiles) add up and others run in
+        parallel. Not merged, those of one chip run one after another.
         """
         ranges = self.layout.ranges
         if self.options.merge_copies:
@@ -220,7 +220,7 @@ class Machine:
         return tuple(self.step(f"{name} {i}", category, part, moves=(self.busiest(one),)) for i, one in enumerate(rounds))
 
     def busiest(self, moves: Iterable[Exchange]) -> Exchange:
-        """Return the slowest of exchanges that run side by side on tiles of their own; links count wherever they are used."""
+        """Return the slowest of exchanges that run in parallel on separate tiles; links count for all that use them."""
         known = tuple(moves)
         slowest = max(known, key=self.exchange, default=Exchange())
         return replace(slowest, link=max((moved.link for moved in known), default=0.0))

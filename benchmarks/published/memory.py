@@ -1,7 +1,7 @@
 """Bytes on the fullest tile of each layer, by category.
 
-Tensors as ``poplar_code_stateBasedReset.cpp`` (commit 2b0fe90) allocates them; everything is fp32 or 32-bit and lives through the whole
-training step but for the exchange buffers, of which the largest counts.
+Tensors as ``poplar_code_stateBasedReset.cpp`` (commit 2b0fe90) allocates them; everything has 32 bits and lives for the whole training
+step, except the exchange buffers, of which the largest counts.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from snnc.compiler.ir.arrays.sizes import FLOAT
 STATES = 4
 """Initial and current state, dU and its scaled copy."""
 CODELETS = 6144
-"""Bytes of codelets on a tile [R]: about those of a program of the same parts."""
+"""Bytes of codelets on a tile [R]: about those of a similar program."""
 ID_COPIES = 2
-"""Ids and counts of all steps are kept as integers and as floats."""
+"""Ids and counts of all steps are stored twice, as integers and as floats."""
 
 
 def memory_by_layer(machine: Machine, supersteps: Iterable[Superstep]) -> tuple[dict[str, int], ...]:
@@ -62,7 +62,7 @@ def _spikes(machine: Machine, i: int) -> int:
 
 
 def _buffer(machine: Machine, i: int) -> int:
-    """The largest of what a tile receives to work on: ids, flags, state and its gradient of a sample, parts of sums."""
+    """The largest received buffer of a tile: ids, flags, a sample's state and its gradient, or partial sums."""
     net, layer, spread = machine.net, machine.net.layers[i], machine.layout.spread[i]
     crowd = machine.layout.crowding[machine.layout.ranges[i].chip]
     sums = 0

@@ -13,22 +13,22 @@ from snnc.compiler.tiles.errors import PublishedOptionError
 PRIVATE_COPIES: Final = 6
 """Private weight gradients of a tile, one a worker; a batch holds at least as many samples (``calcLIFWeightGrad``)."""
 MOMENTS: Final = {"adam": 2, "sgd": 0}
-"""Optimisers of the benchmark scripts, and the values that each keeps for a parameter."""
+"""Optimisers of the benchmark scripts, and the number of values that each stores for a parameter."""
 
 
 @dataclass(frozen=True)
 class PublishedLayer:
-    """A layer of LIF neurons behind dense weights.
+    """A layer of LIF neurons with dense input weights.
 
     Attributes
     ----------
     neurons
         N.
     capacity
-        K, the ids a sample that its sparse spike tensor holds.
+        K, the capacity of its sparse spike tensor in ids per sample.
     spikes, gradients
-        n0 and n1, averaged over samples and steps: entries that spiked, and these with those near the threshold. Both as the
-        tensor holds them, so at most K.
+        n0 and n1, averaged over samples and steps: neurons that spiked, and neurons that spiked or are near the threshold.
+        Both are limited to K.
     """
 
     neurons: int
@@ -57,7 +57,7 @@ class PublishedNet:
     name
         For reports.
     inputs, input_capacity, input_spikes
-        Inputs, the ids a sample and step that the host sends room for, and how many of them are in use on average.
+        Number of inputs, capacity in ids per sample and step, and mean number of ids.
     layers
         Hidden layers in order, then the readout, which spikes as well.
     steps, batch
@@ -107,7 +107,7 @@ class PublishedNet:
 
     @property
     def moments(self) -> int:
-        """Values that the optimiser keeps for a weight."""
+        """Values that the optimiser stores for a weight."""
         return MOMENTS[self.optimizer]
 
     def full(self) -> PublishedNet:

@@ -1,4 +1,4 @@
-"""Properties of the published program that its source does not show, as options, and the constants of its price."""
+"""Properties of the published program that its source does not define, as options, and the constants of its cost."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ CodeGeneration: TypeAlias = Literal["naive", "ideal", "mean"]
 Surrogate: TypeAlias = Literal["one tile", "every tile"]
 
 CONTROL: Final = 30.0
-"""[R] Tile cycles of a program step without exchange; of ``Target.superstep_cycles`` the rest is the set-up of an exchange."""
+"""[R] Tile cycles of a program step without exchange; the rest of ``Target.superstep_cycles`` is the set-up of an exchange."""
 SUPERVISOR: Final = 11.0
 """Tile cycles that a PopLibs vertex of all workers adds to six times its worker cycles (PopLibs performance estimates)."""
 PROLOGUE: Final = 29.0
@@ -19,16 +19,16 @@ PROLOGUE: Final = 29.0
 VECTOR: Final = 3.0
 """Worker cycles for two fp32 values of an add or mul: 1 + 2."""
 LOCAL_COPY: Final = 288.0
-"""Tile cycles of a copy within a tile, beside 8 bytes a cycle."""
+"""Tile cycles of a copy within a tile, in addition to 8 bytes a cycle."""
 LOCAL_COPY_BYTES: Final = 8.0
 DIVIDE: Final = 10.0
 """Worker cycles of an fp32 division (PopLibs: 10 for two values)."""
 LINEAR_BYTES: Final = 128
 """Least bytes a tile of a tensor that PopLibs maps linearly (``poputil::mapTensorLinearly``)."""
 HOST_BYTES_PER_SECOND: Final = 8e9
-"""Host to IPU, as Poplar's model has it."""
+"""Bandwidth from host to IPU in Poplar's model."""
 WORKER_SHARE: Final = 64
-"""Neurons that one worker is to compact (``desired_per_worker_size`` of ``poplar_code_stateBasedReset.cpp``)."""
+"""Desired number of neurons that one worker compacts (``desired_per_worker_size`` of ``poplar_code_stateBasedReset.cpp``)."""
 
 
 @dataclass(frozen=True)
@@ -38,15 +38,15 @@ class PublishedOptions:
     Attributes
     ----------
     fragment_cycles
-        Cycles of an exchange fragment beside its bytes; None takes the target's. Sources range from 6 to 20.
+        Cycles of an exchange fragment in addition to its bytes; None takes the target's. Sources range from 6 to 20.
     merge_copies
         Whether the vendor's compiler merges adjacent copies into one exchange; not known.
     code
-        How well loops are compiled: ``"naive"`` issues every operation alone, ``"ideal"`` pairs memory with arithmetic and loops for
-        nothing, ``"mean"`` takes the mean of both.
+        How well loops are compiled: ``"naive"`` issues every operation separately, ``"ideal"`` pairs memory with arithmetic
+        operations and has free loops, ``"mean"`` is the mean of both.
     surrogate
-        Where the surrogate runs: ``"one tile"`` and one worker for each layer and sample, as in the logged runs, or ``"every tile"`` for
-        its own neurons, as in the program of 2022-09-17 and later.
+        Tiles that compute the surrogate: ``"one tile"`` with one worker for each layer and sample, as in the logged runs, or ``"every
+        tile"`` for its own neurons, as in the program of 2022-09-17 and later.
     """
 
     fragment_cycles: float | None = None
@@ -67,10 +67,10 @@ class PublishedOptions:
 
 @dataclass(frozen=True)
 class LoopCost:
-    """Operations of one round of a loop: what a compiled codelet has to do whatever the compiler is.
+    """Operations of one iteration of a loop, which any compiler has to emit.
 
-    A worker issues one bundle a cycle: a memory, branch or integer operation, and beside it one of arithmetic. Naive code issues all of
-    them alone, with a branch back; ideal code hides addresses and arithmetic behind memory and loops for nothing.
+    A worker issues one bundle a cycle: a memory, branch or integer operation together with a floating-point one. Naive code issues all
+    of them separately, with a branch back; ideal code hides addresses and arithmetic in memory operations and has free loops.
     """
 
     loads: float = 0
@@ -80,7 +80,7 @@ class LoopCost:
     branches: float = 0
 
     def cycles(self, code: CodeGeneration, *, loops: bool = True) -> float:
-        """Worker cycles of a round; `loops` False leaves out the branch back."""
+        """Worker cycles of an iteration; `loops` False omits the branch back."""
         naive = self.loads + self.stores + self.arithmetic + self.integer + self.branches + loops
         ideal = max(self.loads + self.stores + self.branches, self.arithmetic)
         return {"naive": naive, "ideal": ideal, "mean": (naive + ideal) / 2}[code]
@@ -91,19 +91,19 @@ def prologue(fields: int, code: CodeGeneration) -> float:
     return {"naive": 2.0 * fields, "ideal": 1.0 * fields, "mean": 1.5 * fields}[code]
 
 
-# Loops of custom_codelet.cpp (commit 2b0fe90), counted from what they read, compute and write.
+# Loops of custom_codelet.cpp (commit 2b0fe90), counted from their loads, arithmetic and stores.
 CURRENT: Final = LoopCost(loads=2, arithmetic=1, integer=1)
 """Forward: an id, two weights, one vector add."""
 CURRENT_WIDE: Final = LoopCost(loads=2, arithmetic=1, integer=3)
-"""The same where the row is more than one vector."""
+"""The same for rows of more than one vector."""
 NEURON: Final = LoopCost(loads=5, stores=1, arithmetic=3, branches=1)
 """Decay, reset and current of a neuron."""
 THRESHOLDS: Final = LoopCost(loads=3, stores=2, arithmetic=2, branches=2)
 """Two flags of a neuron and sample; a vertex each."""
 SCAN: Final = LoopCost(loads=1, integer=1, branches=1)
-"""A flag looked at."""
+"""A tested flag."""
 FOUND: Final = LoopCost(stores=1, integer=1, branches=1)
-"""A flag found set."""
+"""A flag that is set."""
 CHUNK: Final = LoopCost(loads=1, integer=3, branches=2)
 """Ids of one worker or tile begun."""
 MOVE: Final = LoopCost(loads=1, stores=1, integer=1)

@@ -19,12 +19,12 @@ from snnc.compiler.machines.target import Target
 
 @dataclass(frozen=True)
 class PublishedPrediction:
-    """What the published program would take for one training step of `net`.
+    """Predicted cost of one training step of `net` in the published program.
 
     Attributes
     ----------
     net, target, options
-        What was asked.
+        The arguments of the prediction.
     layout
         Tile ranges.
     supersteps
@@ -46,14 +46,14 @@ class PublishedPrediction:
         return sum(step.cycles for step in self.supersteps)
 
     def milliseconds(self, clock_hz: float | None = None) -> float:
-        """Milliseconds of one training step at a clock (the target's own by default), predicted; the host takes as long at any."""
+        """Predicted milliseconds of one training step at a clock (by default the target's); the host's time does not depend on it."""
         clock = clock_hz or self.target.clock_hz
         host = sum(step.cycles for step in self.supersteps if step.category == "host")
         return 1e3 * ((self.step_cycles - host) / clock + host / self.target.clock_hz)
 
     @property
     def categories(self) -> dict[str, float]:
-        """Tile cycles of one training step by what they go to."""
+        """Tile cycles of one training step by category."""
         found: dict[str, float] = {}
         for step in self.supersteps:
             found[step.category] = found.get(step.category, 0.0) + step.cycles
@@ -85,12 +85,12 @@ def predict_published(net: PublishedNet, target: Target, options: PublishedOptio
     target
         The machine; layers fill as many of its chips as they need.
     options
-        What is not known of the program; see :class:`~snnc.benchmarks.published.options.PublishedOptions`.
+        Unknown properties of the program; see :class:`~snnc.benchmarks.published.options.PublishedOptions`.
 
     Raises
     ------
     PublishedLayoutError
-        The layers find no room on the target.
+        The layers do not fit the target.
     """
     chosen = options or PublishedOptions()
     machine = Machine(net, lay_out(net, target), target, chosen)

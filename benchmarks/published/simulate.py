@@ -1,4 +1,4 @@
-"""n0 and n1 of a net: its neurons run in NumPy on inputs of its kind, from its initial weights.
+"""Simulate n0 and n1 of a net in NumPy, with its initial weights and inputs of the same statistics.
 
 The published log records neither. Equations (``custom_codelet.cpp`` of ``jrfinkbeiner/graphcore_snn``; arXiv 2311.04386)::
 
@@ -65,9 +65,9 @@ def simulate(net: PublishedNet, inputs: Flags, *, multiplier: float, seed: int) 
     inputs
         Spikes [T, B, inputs], at most ``input_capacity`` of them a sample and step are used, as the host sends them.
     multiplier
-        Of the initial weights, see the module's page.
+        Multiplier of the initial weights, see the module's docstring.
     seed
-        Of the initial weights.
+        Seed of the initial weights.
 
     Examples
     --------
@@ -114,8 +114,8 @@ def _lowest(flags: Flags, capacity: int) -> Flags:
 SIDE: Final = 34
 """Pixels of an N-MNIST recording along an axis."""
 EVENTS_PER_STEP: Final = 13.9
-"""[R] 4,172 events in the 300 ms of a recording on average (Orchard et al. 2015), binned by the benchmark's 1 ms; what its filter
-against noise takes away is not known and not taken away here."""
+"""[R] 4,172 events in the 300 ms of a recording on average (Orchard et al. 2015), binned by the benchmark's 1 ms; the events that
+its noise filter removes are unknown and not subtracted."""
 STROKE: Final = 20
 """Pixels of the box that a digit fills (MNIST's normalisation; N-MNIST keeps the scale)."""
 PAD: Final = 4
@@ -125,10 +125,11 @@ TRAVEL: Final = 4.0
 
 
 def moving_strokes(steps: int, batch: int, seed: int) -> Flags:
-    """Inputs of the statistics of N-MNIST's first saccade, [T, B, 2312]: events at the edges of a moving pen stroke.
+    """Return inputs with the statistics of N-MNIST's first saccade, [T, B, 2312]: events at the edges of a moving pen stroke.
 
-    Each sample is a random smooth stroke (N-MNIST is not at hand). Events of a step are Poisson, their places drawn with the
-    size of the image's change; brighter and darker pixels have addresses of their own.
+    Each sample is a random smooth stroke, because N-MNIST was not available. The number of events in a step is Poisson
+    distributed, and their positions have probabilities proportional to the change of the image; brighter and darker pixels
+    have separate addresses.
     """
     rng = np.random.default_rng(seed)
     images = np.stack([_stroke(rng) for _ in range(batch)])

@@ -1,6 +1,6 @@
 """Work that a training step does once, outside its time steps: casts, sums of private gradients, the optimiser, the host.
 
-Not priced: transposes and the loss of the frame around the program, and what an epoch costs once.
+Not priced: transposes, the loss (computed outside the program), and costs that occur once an epoch.
 """
 
 from __future__ import annotations

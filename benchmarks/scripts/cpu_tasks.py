@@ -1,9 +1,9 @@
-"""Real tasks on a CPU, snnc beside snnTorch: ``python benchmarks/scripts/cpu_tasks.py --json tasks.json``.
+"""Real tasks on a CPU, in snnc and in snnTorch: ``python benchmarks/scripts/cpu_tasks.py --json tasks.json``.
 
 The same network (LIF neurons, beta 0.9, reset to zero, fast sigmoid of slope 25; leaky readout, cross entropy of its mean), the same
-initial weights, batches in the same order, Adam, the same epochs; five seeds. Each run has a process of its own, and the engines
-alternate. Printed are the accuracy on the test set (mean and standard deviation over the seeds), the wall time of all epochs (building
-is not in it; the rows name it), and the ratio of neighbouring runs.
+initial weights, batches in the same order, Adam, the same epochs; five seeds. Each run has a separate process, and the engines
+alternate. The output has the accuracy on the test set (mean and standard deviation over the seeds), the wall time of all epochs
+(without building, which the rows list), and the ratio of neighbouring runs.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ import task_data
 
 @dataclass(frozen=True)
 class Task:
-    """A data set, and how it is learned."""
+    """A data set, and the settings of its training."""
 
     data: Callable[[], tuple[Any, Any, Any, Any]]
     hidden: int
@@ -58,7 +58,7 @@ def initial(task: Task, inputs: int, seed: int) -> dict[str, Any]:
 
 
 def orders(task: Task, samples: int, seed: int) -> list[Any]:
-    """Samples of each epoch, in order; those that fill no batch are left out."""
+    """Samples of each epoch, in order; a remainder that does not fill a batch is omitted."""
     rng = np.random.default_rng(1000 + seed)
     return [rng.permutation(samples)[: samples // task.batch * task.batch] for _ in range(task.epochs)]
 
@@ -130,7 +130,7 @@ def run(name: str, engine: str, seed: int, target: str) -> dict[str, Any]:
 
 
 def apart(*arguments: object) -> dict[str, Any]:
-    """Train once, in a process of its own."""
+    """Train once, in a separate process."""
     command = [sys.executable, str(Path(__file__)), "--run", *map(str, arguments)]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
     found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])

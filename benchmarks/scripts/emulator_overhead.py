@@ -1,4 +1,4 @@
-"""What the emulator itself costs: ``python benchmarks/scripts/emulator_overhead.py``.
+"""Overhead of the emulator: ``python benchmarks/scripts/emulator_overhead.py``.
 
 A compute set of empty vertices, one on each tile, run again and again inside one program. Prints the time of one run of it, on the wall
 and of all threads on processors (the fair one beside other work): the least and the median over rounds of many runs. SNNC_THREADS chooses

@@ -43,7 +43,7 @@ class Feature:
     Attributes
     ----------
     function
-        What offers it, below ``snnc.compiler.tiles``.
+        The function that offers the alternative, relative to ``snnc.compiler.tiles``.
     instead
         Its replacement, which offers nothing.
     nets

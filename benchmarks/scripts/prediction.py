@@ -1,4 +1,4 @@
-"""Predicted beside emulated, phase by phase, and a table: ``python benchmarks/scripts/prediction.py [--json FILE] [NET ...]``.
+"""Predicted and emulated cycles, phase by phase, and a table: ``python benchmarks/scripts/prediction.py [--json FILE] [NET ...]``.
 
 Every network (see ``prediction_nets.py``; ``random:SEED`` and ``mixed:SEED`` draw one) is mapped with the events that its inputs give on
 the reference, emitted, and trained for two steps at learning rate 0 on the emulator; the second step is compared (the first also spreads
@@ -35,7 +35,7 @@ MEMORY: Final[Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
     "vertices and tables": (("vertices", "tables"), ("vertex_state", "edge_lists", "constants")),
     "code and stack": (("code",), ("code", "control_code", "stack", "exchange_code")),
 }
-"""Categories of a plan's memory beside the emulator's."""
+"""Categories of a plan's memory -> categories of the emulator."""
 
 
 def compare(case: Case) -> dict[str, Any]:

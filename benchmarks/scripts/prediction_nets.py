@@ -76,7 +76,7 @@ def deep(kind: str, *widths: int) -> Make:
 
 
 def adaptive(net: snnc.Network) -> None:
-    """Adaptive neurons with a gain of their own behind them."""
+    """Adaptive neurons, followed by a one-to-one connection with a gain per neuron."""
     spikes = net.input(200, kind="spikes")
     hidden = net.population(120, snnc.ALIF(), name="hidden")
     gain = net.population(120, snnc.LIF(beta=0.7), name="gain")

@@ -122,13 +122,13 @@ def keeping(folder: Path) -> Iterator[None]:
 def write_checked(path: Path, content: bytes) -> None:
     """Write a private file for :func:`read_checked`, completely or not at all."""
     path.parent.mkdir(mode=0o700, exist_ok=True)
-    handle, beside = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
+    handle, temporary = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
     try:
         with os.fdopen(handle, "wb") as stream:
             stream.write(_digest(content) + b"\n" + content)
-        Path(beside).replace(path)
+        Path(temporary).replace(path)
     finally:
-        Path(beside).unlink(missing_ok=True)
+        Path(temporary).unlink(missing_ok=True)
 
 
 def read_checked(path: Path, largest: int) -> bytes | None:

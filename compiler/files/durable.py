@@ -1,4 +1,4 @@
-"""Files that stay complete whatever interrupts a write: a killed process, a power failure, a full disk."""
+"""Files that stay complete even if a write is interrupted: by a killed process, a power failure or a full disk."""
 
 from __future__ import annotations
 

@@ -25,11 +25,11 @@ from snnc.compiler.machines.target import Target
 Mode: TypeAlias = Literal["exact", "drop"]
 """Whether the host's streams overlap computing: if that is predicted to be faster, always, never."""
 Recompute: TypeAlias = Literal["auto", "off"] | int
-"""Whether segments of the sequence run forward a second time: if nothing fits otherwise, never, or with so many iterations in each."""
+"""Whether segments of the sequence run forward a second time: if nothing fits otherwise, never, or with this many iterations in each."""
 Precision = Literal["float32", "bfloat16", "float16"]
 """Precision of what a target rounds: histories, factors of products, deltas. Sums are float32."""
 Streaming: TypeAlias = Literal["auto"] | Streamed
-"""The data that a segmented sequence may keep outside the tiles: whatever makes it fit and fastest, or as :data:`Streamed`."""
+"""The data that a segmented sequence may store outside the tiles: "auto" for the fastest plan that fits, or as :data:`Streamed`."""
 
 
 @dataclass(frozen=True)

@@ -18,19 +18,19 @@ _PART: Final = re.compile(r" (?:(?:from|to) )?part \d+")
 
 @dataclass(frozen=True)
 class Group:
-    """Parameters that are updated in a way of their own.
+    """Parameters with separate settings of the update.
 
     Attributes
     ----------
     pattern
-        Which: a name in ``state_dict``, or a pattern of it, as of :mod:`fnmatch`: ``"*.bias"``, ``"hidden.*"``. The first group that
-        matches a parameter counts.
+        Name of the parameters in ``state_dict``, or a pattern as in :mod:`fnmatch`: ``"*.bias"``, ``"hidden.*"``. The first group
+        that matches a parameter applies.
     lr
         Factor of the learning rate.
     weight_decay
-        In place of the optimiser's; None: the same.
+        Weight decay in place of the optimiser's; None: the optimiser's.
     frozen
-        Whether they do not change at all; their gradients are not computed.
+        Whether they do not change; their gradients are then not computed.
     """
 
     pattern: str

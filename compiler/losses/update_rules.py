@@ -26,7 +26,7 @@ class UpdateRule:
     shares
         Name -> beta of ``1 - beta^n``, where n counts updates from 1.
     rates
-        What a group's parameters share at an update, from ``lr`` (of the group), ``weight_decay`` and the shares.
+        Values that all parameters of a group share in an update, computed from ``lr`` (of the group), ``weight_decay`` and the shares.
     clipped
         Assigns ``clipped`` from ``gradient`` (with `clip_value`); empty: it is the gradient.
     step
@@ -116,7 +116,7 @@ def _rms_step(optimizer: RMSprop, g: str) -> list[str]:
     mean = "moment3" if momentum else "moment2"
     lines, variance = [f"v = {alpha!r} * moment1 + {1 - alpha!r} * {g} * {g}", "moment1 = v"], "v"
     if optimizer.centered:
-        # Rounding may bring the variance of equal gradients below 0, where torch's root is no number.
+        # Rounding may bring the variance of equal gradients below 0, where torch's root is NaN.
         lines += [f"a = {mean} + {1 - alpha!r} * ({g} - {mean})", f"{mean} = a", "variance = v - a * a"]
         variance = "where(gt(variance, 0), variance, 0)"
     change = f"{g} / (sqrt({variance}) + {epsilon!r})"

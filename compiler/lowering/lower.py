@@ -83,7 +83,7 @@ def lower(
     train_recurrent
         False freezes the weights of connections on a cycle.
     truncate
-        Cut the gradient every so many steps: the state that step t = truncate, 2 truncate, … takes over counts as a constant
+        Cut the gradient every `truncate` steps: the state that step t = truncate, 2 truncate, … takes over counts as a constant
         (truncated backpropagation through time; Williams and Peng 1990). The loss still reads every step. None: never.
     limit
         Drop spikes beyond so many of a source and step (:mod:`snnc.compiler.lowering.spike_limits`); None: all are sent.

@@ -56,7 +56,7 @@ class _Rounding:
     def __init__(self, kernel: Kernel, names: Collection[str], centre: Expression) -> None:
         self.kernel, self.names, self.centre = kernel, names, centre
         self._kinds = dict.fromkeys(names, _SIGNED if centre == Number(0.0) else _ROUNDED)
-        # Comparisons that only the adjoint has are the ends of a surrogate's support: which side of them rounding finds is no matter.
+        # Comparisons that only the adjoint has are the ends of a surrogate's support: rounding may put a value on either side of them.
         self._authored = any(_compares(a.value) for a in kernel.forward)
 
     def decides(self) -> bool:

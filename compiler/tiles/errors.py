@@ -66,7 +66,7 @@ class TooBigError(SnncError):
     phase
         The superstep in which that tile holds so much.
     tile, layer
-        That tile (None if no placement could be made at all), and the author's name of the layer on it (empty for relays).
+        That tile (None if no placement exists), and the author's name of the layer on it (empty for relays).
     category, category_bytes
         The largest category of data on it, and its bytes.
     knobs

@@ -12,10 +12,12 @@ from snnc.compiler.ir.plan import Mode, Plan, Recompute, Streaming
 from snnc.compiler.ir.step_program import StepProgram
 from snnc.compiler.machines.target import Target
 from snnc.compiler.tiles.baselines import SNNC, check_strategy
+from snnc.compiler.tiles.misfit_errors import baseline_misfit_error, misfit_error
 from snnc.compiler.tiles.network import BusSource, describe
 from snnc.compiler.tiles.placement.quick_estimates import HOPELESS, Populations, QuickEstimate, QuickEstimates, Rival
 from snnc.compiler.tiles.placement.search import EFFORT, EXACT_PRICES, QUICK_EXACT_PRICES, Search
-from snnc.compiler.tiles.remedies import RemedyTrial
+from snnc.compiler.tiles.plan_writer import write_estimate, write_plan
+from snnc.compiler.tiles.remedies import PlannedBytes
 from snnc.compiler.tiles.request import Gradients, MappingRequest, check_length, check_options, check_streaming
 from snnc.compiler.tiles.request_search import (
     FAR,
@@ -29,8 +31,6 @@ from snnc.compiler.tiles.request_search import (
 )
 from snnc.compiler.tiles.schedule.capacity import check_names
 from snnc.compiler.tiles.schedule.schedule import fused_schedule, make_schedule
-from snnc.compiler.tiles.too_big import baseline_too_big, too_big
-from snnc.compiler.tiles.write_down import write_estimate, write_plan
 
 CLOSE: Final = 1.05
 """Of two variants that share placements, the slower one goes to local search only if it is not slower by this factor."""
@@ -170,10 +170,10 @@ def make_plan(
             clocks.add(known_arguments, plan)
         return plan
     if strategy != SNNC:
-        raise baseline_too_big(found[0].problem, strategy, found[0].misfit)
+        raise baseline_misfit_error(found[0].problem, strategy, found[0].misfit)
     again = (request, partial(_attempt, effort=effort)) if placer is None and not quick else None
     nearest = smallest_misfit(found)
-    raise too_big(nearest.problem, nearest.misfit, again)
+    raise misfit_error(nearest.problem, nearest.misfit, again)
 
 
 def _found(
@@ -293,10 +293,10 @@ def _promising(found: Iterable[Search]) -> list[Search]:
     return [search for same in best.values() for search in same if search.cycles() <= FAR * fastest]
 
 
-def _attempt(request: MappingRequest, *, quick: bool, effort: int) -> RemedyTrial:
+def _attempt(request: MappingRequest, *, quick: bool, effort: int) -> PlannedBytes:
     """Plan a changed request: bytes of the fullest tile of the fastest plan (quick: of any), or of the one that misses by least."""
     found = quick_searches(request) if quick else fitting_searches(request, SNNC, None)
     best = (min(found, key=Search.cycles) if quick else _refined(_several(found, request), effort).price_exactly()).best
     if best is not None:
-        return RemedyTrial(best.memory.largest, best.layout.placement.chips)
-    return RemedyTrial(bytes_needed(found), 0)
+        return PlannedBytes(best.memory.largest, best.layout.placement.chips)
+    return PlannedBytes(bytes_needed(found), 0)

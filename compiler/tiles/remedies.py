@@ -1,4 +1,4 @@
-"""Finds remedies for a network that does not fit: options, each tried with a new plan."""
+"""Remedies for a network that does not fit: options, each tried with a new plan."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ from snnc.compiler.tiles.schedule.capacity import window_capacity
 from snnc.compiler.tiles.vertices.operations import SGD_CYCLES
 
 SECONDS: Final = 3.0
-"""Processor time for planning again; after it, remedies are still named, but from quick plans."""
+"""Processor time for new plans, in seconds; after it, remedies are predicted from quick plans only."""
 TRIES: Final = 12
-"""Plans for one number."""
+"""Maximum number of plans in the search for one number (a batch or a number of steps)."""
 FEWEST_TRIES: Final = 4
-"""The same after the time is over."""
+"""The same once the time is over."""
 GALLOP: Final = 8
-"""Maximum factor between numbers tried: small numbers are planned quickly."""
+"""Maximum factor between consecutive numbers: plans for small numbers take less time."""
 MOST_KNOBS: Final = 3
 IN_FILE: Final = "chips ="
-"""Change to the file of a machine that snnc does not know."""
+"""Option text for machines from a user's file: the key to change in it."""
 PREFERENCE: Final = ("--recompute", "--streaming", "--capacity", "--batch", "--target", IN_FILE, "--mode", "--optimizer", "--steps")
-"""Order of preference: options that change no result come first."""
+"""Order of preference: options that do not change results come first."""
 WORTH: Final = 0.05
-"""Fraction of the missing bytes that an insufficient knob must save to be named."""
+"""Smallest fraction of the missing bytes that an insufficient remedy must save to be reported."""
 
 
 @dataclass(frozen=True)
-class RemedyTrial:
+class PlannedBytes:
     """Bytes on the fullest tile, and the chips used (0: does not fit)."""
 
     bytes: int
@@ -51,17 +51,17 @@ Options: TypeAlias = tuple[tuple[str, str], ...]
 
 
 class Attempt(Protocol):
-    """Plans a request; quick: the first plan that fits, with little effort."""
+    """Plans a request; `quick`: with little effort, up to the first plan that fits."""
 
-    def __call__(self, request: MappingRequest, *, quick: bool) -> RemedyTrial:
+    def __call__(self, request: MappingRequest, *, quick: bool) -> PlannedBytes:
         """Plan."""
         ...
 
 
 def find_knobs(request: MappingRequest, needed: int, attempt: Attempt) -> tuple[Knob, ...]:
-    """Return the best remedies: first those that make the network fit (preferring those that change no result), then those that save most.
+    """Return the best remedies: first those with which the network fits (if possible without changing results), then those that save most.
 
-    Each knob is first planned quickly, and the best then as in :func:`snnc.compiler.tiles.make_plan` while there is time.
+    Each remedy is planned quickly first; then the best ones are planned as by :func:`snnc.compiler.tiles.make_plan`, while time remains.
 
     Parameters
     ----------
@@ -74,38 +74,38 @@ def find_knobs(request: MappingRequest, needed: int, attempt: Attempt) -> tuple[
     """
     tries = _Tries(request, needed, attempt, time.process_time() + SECONDS)
     enough = needed - WORTH * (needed - request.target.tile_bytes)
-    found: list[RemedyInTrial] = []
-    for turn in tries.all():
-        found += [turn] if turn.trial.fits or turn.trial.bytes <= enough else []
+    found: list[TriedRemedy] = []
+    for remedy in tries.all():
+        found += [remedy] if remedy.result.fits or remedy.result.bytes <= enough else []
         if tries.late and len(found) >= MOST_KNOBS:
             break
-    if len(found) < MOST_KNOBS or not any(turn.trial.fits for turn in found):
+    if len(found) < MOST_KNOBS or not any(remedy.result.fits for remedy in found):
         found += tries.together()
     best = sorted(found, key=_rank)[:MOST_KNOBS]
-    knobs = (turn.knob for turn in sorted(map(tries.planned, best), key=_rank))
+    knobs = (remedy.knob for remedy in sorted(map(tries.planned, best), key=_rank))
     return tuple(knob for knob in knobs if knob.fits or knob.bytes < needed)
 
 
 @dataclass(frozen=True)
-class RemedyInTrial:
-    """A knob under examination: its options, the resulting request, and the result of planning it."""
+class TriedRemedy:
+    """A remedy that was planned: its options, the resulting request, and the result of the plan."""
 
     options: tuple[tuple[str, str], ...]
     request: MappingRequest
-    trial: RemedyTrial
+    result: PlannedBytes
     exact: bool = False
 
     @property
     def knob(self) -> Knob:
         """Its description."""
-        return Knob(self.options, self.trial.bytes, self.trial.fits, self.trial.chips, self.exact)
+        return Knob(self.options, self.result.bytes, self.result.fits, self.result.chips, self.exact)
 
 
-def _rank(turn: RemedyInTrial) -> tuple[bool, int]:
-    """Fitting knobs by PREFERENCE, then combinations of several; of the rest, those that save most."""
-    if not turn.trial.fits:
-        return True, turn.trial.bytes
-    names = {name for name, _ in turn.options}
+def _rank(remedy: TriedRemedy) -> tuple[bool, int]:
+    """Sort key: fitting remedies by PREFERENCE, then combinations; the rest by bytes."""
+    if not remedy.result.fits:
+        return True, remedy.result.bytes
+    names = {name for name, _ in remedy.options}
     kinds = [PREFERENCE.index(name) for name in names - ({"--capacity"} if "--mode" in names else set())]
     return False, max(kinds) + (len(PREFERENCE) if len(kinds) > 1 else 0)
 
@@ -122,21 +122,21 @@ class _Tries:
         """Whether the time is over."""
         return time.process_time() > self.until
 
-    def planned(self, turn: RemedyInTrial) -> RemedyInTrial:
-        """Plan once more with full effort, when there is time."""
+    def planned(self, remedy: TriedRemedy) -> TriedRemedy:
+        """Plan once more with full effort, if time remains."""
         if self.late:
-            return turn
-        return replace(turn, trial=self.attempt(turn.request, quick=False), exact=True)
+            return remedy
+        return replace(remedy, result=self.attempt(remedy.request, quick=False), exact=True)
 
-    def _turn(self, request: MappingRequest, *options: tuple[str, str]) -> RemedyInTrial:
-        return RemedyInTrial(options, request, self.attempt(request, quick=True))
+    def _try(self, request: MappingRequest, *options: tuple[str, str]) -> TriedRemedy:
+        return TriedRemedy(options, request, self.attempt(request, quick=True))
 
-    def all(self) -> Iterator[RemedyInTrial]:
-        """Try every knob alone, those that are planned quickly first."""
+    def all(self) -> Iterator[TriedRemedy]:
+        """Try every option alone, those with quick plans first."""
         if self.request.recompute != "auto" and self.request.network.training:
-            yield self._turn(replace(self.request, recompute="auto"), ("--recompute", "auto"))
+            yield self._try(replace(self.request, recompute="auto"), ("--recompute", "auto"))
         if self.request.streaming != "auto" and self.request.network.training:
-            yield self._turn(replace(self.request, streaming="auto"), ("--streaming", "auto"))
+            yield self._try(replace(self.request, streaming="auto"), ("--streaming", "auto"))
         yield from self._capacity()
         yield from self._number("batch", self.request.batch)
         yield from self._number("steps", self.request.steps)
@@ -144,46 +144,46 @@ class _Tries:
         yield from self._optimizer()
         yield from self._machine()
 
-    def together(self) -> Iterator[RemedyInTrial]:
-        """Combine knobs until the network fits: a larger machine, dropping, no moments, fewer samples, fewer steps."""
+    def together(self) -> Iterator[TriedRemedy]:
+        """Combine options until the network fits: a larger machine, dropping, no moments, fewer samples, fewer steps."""
         request, options = self.request, list[tuple[str, str]]()
         machines = larger_targets(request.target)
         if machines:
             request = replace(request, target=machines[-1], chips=None)
             options.append(self._named(machines[-1]))
-        turned: RemedyInTrial | None = None
+        last: TriedRemedy | None = None
         for change in (self._dropped, self._plain, partial(self._fewer, "batch"), partial(self._fewer, "steps")):
             found = change(request, tuple(options))
             if found is not None:
-                turned, request, options = found, found.request, list(found.options)
-            if turned is not None and turned.trial.fits:
+                last, request, options = found, found.request, list(found.options)
+            if last is not None and last.result.fits:
                 break
-        if turned is not None and len(options) > 1:
-            yield turned
+        if last is not None and len(options) > 1:
+            yield last
 
-    def _dropped(self, request: MappingRequest, before: Options) -> RemedyInTrial | None:
+    def _dropped(self, request: MappingRequest, before: Options) -> TriedRemedy | None:
         size = _usual_capacity(request)
         if request.mode == "drop" or size is None:
             return None
-        return self._turn(replace(request, capacity=size, mode="drop"), *before, ("--mode", "drop"), ("--capacity", str(size)))
+        return self._try(replace(request, capacity=size, mode="drop"), *before, ("--mode", "drop"), ("--capacity", str(size)))
 
-    def _plain(self, request: MappingRequest, before: Options) -> RemedyInTrial | None:
-        return self._turn(_without_moments(request), *before, ("--optimizer", "sgd")) if request.network.moments else None
+    def _plain(self, request: MappingRequest, before: Options) -> TriedRemedy | None:
+        return self._try(_without_moments(request), *before, ("--optimizer", "sgd")) if request.network.moments else None
 
-    def _fewer(self, name: str, request: MappingRequest, before: Options) -> RemedyInTrial | None:
+    def _fewer(self, name: str, request: MappingRequest, before: Options) -> TriedRemedy | None:
         now = getattr(request, name)
         if now == 1:
             return None
-        value, trial = self._largest(request, name, now)
-        return RemedyInTrial((*before, (f"--{name}", str(value))), _with(request, name, value), trial)
+        value, result = self._largest(request, name, now)
+        return TriedRemedy((*before, (f"--{name}", str(value))), _with(request, name, value), result)
 
-    def _number(self, name: str, now: int) -> Iterator[RemedyInTrial]:
+    def _number(self, name: str, now: int) -> Iterator[TriedRemedy]:
         """The largest number that fits, else 1."""
         if now > 1:
-            value, trial = self._largest(self.request, name, now)
-            yield RemedyInTrial(((f"--{name}", str(value)),), _with(self.request, name, value), trial)
+            value, result = self._largest(self.request, name, now)
+            yield TriedRemedy(((f"--{name}", str(value)),), _with(self.request, name, value), result)
 
-    def _largest(self, request: MappingRequest, name: str, now: int) -> tuple[int, RemedyTrial]:
+    def _largest(self, request: MappingRequest, name: str, now: int) -> tuple[int, PlannedBytes]:
         """Bisect; the first guess interpolates the bytes linearly between 1 and `now`."""
         there = request.target.tile_bytes
         value, best = 1, self.attempt(_with(request, name, 1), quick=True)
@@ -196,20 +196,20 @@ class _Tries:
             if high - value <= 1 or (self.late and tried >= FEWEST_TRIES):
                 break
             middle = min(max(min(guess, GALLOP * value), value + 1), high - 1)
-            trial = self.attempt(_with(request, name, middle), quick=True)
-            if trial.fits:
-                value, best = middle, trial
+            result = self.attempt(_with(request, name, middle), quick=True)
+            if result.fits:
+                value, best = middle, result
             else:
                 high = middle
             guess = guess if value < guess < high else (value + high) // 2
         return value, best
 
-    def _machine(self) -> Iterator[RemedyInTrial]:
-        """The smallest machine of the kind on which the network fits, else the largest there is."""
-        last: RemedyInTrial | None = None
+    def _machine(self) -> Iterator[TriedRemedy]:
+        """Try larger machines of the same kind: yield the smallest on which the network fits, else the largest."""
+        last: TriedRemedy | None = None
         for target in larger_targets(self.request.target):
-            last = self._turn(replace(self.request, target=target, chips=None), self._named(target))
-            if last.trial.fits or self.late:
+            last = self._try(replace(self.request, target=target, chips=None), self._named(target))
+            if last.result.fits or self.late:
                 break
         if last is not None:
             yield last
@@ -218,25 +218,25 @@ class _Tries:
         """The option for a larger machine."""
         return (IN_FILE, str(target.chips)) if target.name == self.request.target.name else ("--target", target.name)
 
-    def _capacity(self) -> Iterator[RemedyInTrial]:
+    def _capacity(self) -> Iterator[TriedRemedy]:
         """Smaller windows in mode "exact"."""
         size = _usual_capacity(self.request)
         if self.request.mode == "exact" and size is not None:
-            yield self._turn(replace(self.request, capacity=size), ("--capacity", str(size)))
+            yield self._try(replace(self.request, capacity=size), ("--capacity", str(size)))
 
-    def _dropping(self) -> Iterator[RemedyInTrial]:
+    def _dropping(self) -> Iterator[TriedRemedy]:
         """Smaller windows, which drop events beyond their capacity."""
         events = [bus.capacity for bus in next(self.request.problems()).buses if bus.events]
         if self.request.mode == "drop" or not events:
             return
         size = _usual_capacity(self.request) or max(events)
         changed = replace(self.request, capacity=size, mode="drop")
-        yield self._turn(changed, ("--mode", "drop"), ("--capacity", str(size)))
+        yield self._try(changed, ("--mode", "drop"), ("--capacity", str(size)))
 
-    def _optimizer(self) -> Iterator[RemedyInTrial]:
-        """Plain gradient descent keeps no moments."""
+    def _optimizer(self) -> Iterator[TriedRemedy]:
+        """Try plain gradient descent, which has no moments."""
         if self.request.network.moments:
-            yield self._turn(_without_moments(self.request), ("--optimizer", "sgd"))
+            yield self._try(_without_moments(self.request), ("--optimizer", "sgd"))
 
 
 def larger_targets(mine: Target) -> tuple[Target, ...]:
@@ -253,7 +253,7 @@ def larger_targets(mine: Target) -> tuple[Target, ...]:
 
 
 def _is_joined(target: Target) -> bool:
-    """Whether the links of a file also join more chips than it describes."""
+    """Whether the links of a file still connect all chips of a larger machine."""
     try:
         find_routes(target)
     except UnreachableChipError:

@@ -55,13 +55,13 @@ class Report:
     output
         The measured output.
     percentile
-        Of the activations that became thresholds.
+        Percentile of the activations that became thresholds.
     balanced_on, measured_on
         Number of samples of each part, and which they are.
     source
-        What they are parts of.
+        Description of the sample data.
     accuracy
-        Of the ReLU network; None without labels.
+        Accuracy of the ReLU network; None without labels.
     layers
         In the order of the file.
     points

@@ -47,7 +47,7 @@ class GraphRunner:
     Parameters
     ----------
     graph
-        A graph of the front end.
+        The recovered graph.
     batch
         Number of samples.
     given
@@ -69,10 +69,10 @@ class GraphRunner:
         self._layers = {n: self._layer(n, graph) for n, _, op in self._plan if not isinstance(op, Population | Input | Output)}
         self._fixed = {n: _parameters(p) for n, p in graph.of_type(Population)}
         self.ports: dict[Key, Array] = {}
-        """What left each port of each node in the last step, [batch, …]."""
+        """(node, port) -> its value in the last step, [batch, …]."""
 
     def step(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
-        """Run one step on [batch, …] inputs; return what each output records."""
+        """Run one step on [batch, …] inputs; return the value that each output records."""
         now: dict[Key, Array] = {}
         recorded: dict[str, Array] = {}
         for name, edges, operation in self._plan:
@@ -82,7 +82,7 @@ class GraphRunner:
             sums: dict[str, Array] = {}
             for e in edges:
                 value = self._read(e, now)
-                if isinstance(operation, Population | Add):  # what is summed may be read in another shape of as many values
+                if isinstance(operation, Population | Add):  # the sum may be read in another shape with as many values
                     value = value.reshape(self._batch, *self._summed[name])
                 sums[e.target_port] = sums[e.target_port] + value if e.target_port in sums else value
             if isinstance(operation, Output):
@@ -127,7 +127,7 @@ class GraphRunner:
         batch = self._batch
         match operation:
             case Sparse(weight, indices, indptr, full, bias):
-                from scipy.sparse import csr_array  # takes 0.2 s, which files without sparse weights need not wait for
+                from scipy.sparse import csr_array  # the import takes 0.2 s, and files without sparse weights do not need it
 
                 matrix = csr_array((np.asarray(weight, np.float64), indices, indptr), full).T
                 shift = 0.0 if bias is None else np.asarray(bias, np.float64)

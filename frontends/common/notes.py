@@ -1,7 +1,7 @@
-"""Notes in a model file's metadata: the graph it was written from, so that reading the file restores it.
+"""Notes in a model file's metadata: a description of the written graph, so that reading the file restores it.
 
-The notes are not trusted. They come from outside like the rest of the file, and the front end that reads them compares the described
-network with what the file computes.
+The notes are as untrusted as the rest of the file: the front end that reads them compares the described network with the file's own
+nodes.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ FindArray: TypeAlias = Callable[[Any], Array | None]
 KEY: Final = "snnc"
 """The entry of the metadata that holds the notes."""
 LONGEST: Final = 1 << 24
-"""Characters of notes that are written and read."""
+"""Maximum number of characters of notes."""
 _TYPES: Final = ("float32", "float64", "int32", "int64", "bool")
 
 
@@ -44,7 +44,7 @@ def from_text(text: object) -> dict[str, Any]:
     Raises
     ------
     GraphDataError
-        It is no JSON object, or too long.
+        It is not a JSON object, or is too long.
     """
     if not isinstance(text, str) or len(text) > LONGEST:
         raise GraphDataError(f"the description is not a text of at most {LONGEST:,} characters.")
@@ -98,12 +98,12 @@ _NODES: Final = 2_048
 _EDGES: Final = 4_096
 _INCOMING: Final = 1_024
 _WINDOW: Final = 65_536
-"""Most nodes, edges, edges into one node, and numbers that place a window: what checking a graph takes time for."""
+"""Largest numbers of nodes, edges, edges into one node, and in a window's settings: they determine how long checking a graph takes."""
 
 
 @dataclass(frozen=True, eq=False)
 class Description:
-    """A graph, names for its nodes' ports (or for the nodes, by the port "") in the file, and a digest of what the file held then."""
+    """A graph, the names of its nodes' ports in the file (of a node itself by the port ""), and a digest of the written file."""
 
     graph: Graph
     values: Mapping[str, Mapping[str, str]]
@@ -120,11 +120,11 @@ def describe(
     Parameters
     ----------
     graph
-        What was written.
+        The written graph.
     find_place
-        (node, field) -> the place of the array in the file, as JSON types but no object; None if it has none.
+        (node, field) -> the place of the array in the file, as any JSON type except an object; None if it is not in the file.
     find_array
-        Place -> the array, as a reader would get it.
+        Place -> the array, as a reader gets it.
     values
         Node -> port -> name in the file.
     structure
@@ -215,7 +215,7 @@ def _check_sizes(graph: Graph) -> None:
 
 
 def _with_nonzeros(name: str, operation: Sparse) -> Sparse:
-    """Take the entries of a dense weight, which is how files hold it."""
+    """Take the entries of a sparse operation from the dense weight in the file."""
     dense = operation.weight
     if dense.shape != operation.shape or operation.indices.ndim != 1:
         raise GraphDataError(f"the weight of {name!r} has the shape {dense.shape} in the file; {operation.shape} is described.")
@@ -225,7 +225,7 @@ def _with_nonzeros(name: str, operation: Sparse) -> Sparse:
 
 
 def _with_changed_defaults(operation: Operation | None, now: Mapping[str, Array | None]) -> Population:
-    """Give neurons the parameters that lay at their model's defaults when snnc wrote the file, and do no longer."""
+    """Set parameters that had their model's default values when snnc wrote the file, and have been changed since."""
     if not isinstance(operation, Population) or not now.keys() <= operation.model.parameters.keys():
         raise GraphDataError("the defaults of the description belong to no population.")
     with np.errstate(over="ignore"):

@@ -22,7 +22,7 @@ _PATTERNS: Final = (0b0, 0b1, 0b10, 0b101, 0b110, 0b11111)
 
 @dataclass(frozen=True, eq=False)
 class Facts:
-    """What a recovered neuron is; arrays hold one value a neuron.
+    """Properties of a recognised neuron; arrays hold one value per neuron.
 
     Parameters
     ----------
@@ -64,11 +64,11 @@ class _Candidate:
     model: NeuronModel
     parameters: Mapping[str, Array]
     start: Array
-    """Membrane before the first step that goes with zero states of the neuron that was recovered."""
+    """Membrane before the first step that corresponds to zero states of the recovered neuron."""
 
 
 def recognise(model: NeuronModel, parameters: Mapping[str, Array]) -> Facts | None:
-    """Return what `model` is, or None if the library has no such neuron."""
+    """Identify `model`; return None if the library has no such neuron."""
     neurons = max((np.size(v) for v in parameters.values()), default=1)
     try:
         rest = respond(model, parameters, Oracle(0), _unit(), neurons)
@@ -155,7 +155,7 @@ def _spiking(impulse: Array, forms: Array, threshold: Array, strict: bool, param
 
 
 def _roles(first: Array, second: Array) -> Iterator[tuple[Array, Array | None]]:
-    """Yield (membrane, synaptic current) decays; where one of them is the same in all neurons, it goes to one role."""
+    """Yield (membrane, synaptic current) decays; if one of the two is equal in all neurons, it keeps one role."""
     if not second.any():
         yield first, None
         return

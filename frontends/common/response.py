@@ -1,8 +1,8 @@
 """The response of a neuron as polynomials in its input currents: a normal form independent of the choice of states.
 
 A model runs for a few steps from rest on symbolic currents ``i0, i1, …``. Every value is then linear in the currents, with one
-coefficient a neuron. Spikes are decided by an oracle that remembers earlier arguments, so that two models that ask about the same
-membrane get the same spikes. Two models are the same neuron when all their outputs have the same coefficients, whatever the spikes.
+coefficient a neuron. An oracle decides whether a neuron spikes. It remembers earlier arguments, so two models with the same
+membrane get the same spikes. Two models are the same neuron if all their outputs have the same coefficients for any spikes.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class NotLinearError(Exception):
 
 @dataclass(eq=False)
 class Oracle:
-    """Decides spikes; the same question has the same answer, a new one takes the next bit of `pattern`."""
+    """Decides spikes: equal arguments get equal answers, a new argument gets the next bit of `pattern`."""
 
     pattern: int
     answers: list[tuple[str, Form, Array]] = field(default_factory=list)

@@ -17,7 +17,7 @@ Pairs: TypeAlias = tuple[tuple[int, int], ...]
 
 
 def counts(size: Shape, kernel: Shape, stride: Shape, padding: Pairs, dilation: Shape, ceil: bool = False) -> Shape:
-    """Return how many windows there are in each dimension; a last one that sticks out starts inside the padded input.
+    """Return the number of windows in each dimension; a last window that extends beyond the padded input starts inside it.
 
     Raises
     ------
@@ -61,7 +61,7 @@ def pool(x: Array, kind: str, kernel: Shape, stride: Shape, padding: Pairs, dila
 def _taps(
     x: Array, first: int, kernel: Shape, stride: Shape, padding: Pairs, dilation: Shape, found: Shape, fill: float
 ) -> Iterator[Array]:
-    """Yield, for each position of the kernel, what all windows read there."""
+    """Yield, for each position of the kernel, the values that all windows read there."""
     size = x.shape[first:]
     extra = [
         max(0, (c - 1) * s + (k - 1) * d + 1 - n - a)

@@ -11,13 +11,13 @@ from snnc.compiler.ir.shapes import PortMap, size
 from snnc.compiler.neurons.expression import Call, Expression
 
 MAX_WORK: Final = 4e10
-"""Multiplications that the check may take; longer files are checked over their first steps."""
+"""Most multiplications of the check; larger files are checked over their first steps only."""
 _FACTOR: Final = 16
 _ROOM: Final = 1_000_000
 
 
 def too_much(described: int, nodes: int) -> bool:
-    """Return whether a description takes far more operations than the nodes that it is to describe."""
+    """Return whether a described network takes far more operations than the file's own nodes."""
     return described > _FACTOR * nodes + _ROOM
 
 

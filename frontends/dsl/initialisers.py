@@ -101,7 +101,7 @@ class LogNormal:
 
 @dataclass(frozen=True)
 class Constant:
-    """One number everywhere."""
+    """The same number for all weights."""
 
     value: float = 0.0
 

@@ -33,7 +33,7 @@ class Network:
     Parameters
     ----------
     name
-        For reports.
+        Name in reports.
     seed
         Seed of all initial weights.
 
@@ -130,7 +130,7 @@ class Network:
         nodes
             Inputs, populations, parts of such (``hidden[:80]``) or groups; their shapes agree except for the first axis.
         name
-            For messages and names of connections; by default the nodes' names.
+            Name in messages and in names of connections; by default the nodes' names.
 
         Raises
         ------
@@ -413,7 +413,7 @@ class Network:
 
 
 def _reached_at_once(graph: Graph, name: str) -> set[str]:
-    """`name`, and the nodes that see its value within the step."""
+    """Return `name` and the nodes that read its value, directly or not, in the same step."""
     found, open_ = {name}, [name]
     while open_:
         new = {e.target for e in graph.outgoing(open_.pop()) if e.delay == 0} - found

@@ -22,9 +22,9 @@ class NetworkNode:
     Attributes
     ----------
     name
-        For messages and the names of connections.
+        Name in messages and in names of connections.
     shape
-        Of one sample at one step.
+        Shape of one sample at one step.
     network
         The network to which it belongs.
     """
@@ -123,8 +123,8 @@ def grouped(network: Network, members: tuple[NetworkNode, ...], name: str | None
     for member in members:
         if member.shape[1:] != rest:
             raise GroupError(
-                f"{members[0].name!r} of shape {members[0].shape} and {member.name!r} of shape {member.shape} cannot follow one "
-                "another; all axes but the first must agree."
+                f"{members[0].name!r} of shape {members[0].shape} and {member.name!r} of shape {member.shape} cannot be "
+                "concatenated; all axes but the first must agree."
             )
     shape = (sum(member.shape[0] for member in members), *rest)
     return Group(name or "_".join(member.name for member in members), shape, network, members)

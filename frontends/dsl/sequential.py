@@ -35,14 +35,14 @@ def sequential(
     Parameters
     ----------
     shape
-        Of the input.
+        Shape of the input.
     layers
         Connections such as ``Dense(n)``, ``Conv(channels, kernel)`` and ``MaxPool(2)``, which determine their result shapes, and neuron
         models or ``Recurrent(model)``. Every connection with weights is followed by neurons; pooling may be anywhere except at the end.
     name, kind, seed
-        As in :class:`~snnc.frontends.dsl.network.Network`.
+        Name and seed of the network, and kind of the input; see :class:`~snnc.frontends.dsl.network.Network`.
     readout, port
-        The output's values of the last layer.
+        Readout and port of the output, which is the last layer.
 
     Raises
     ------
@@ -83,7 +83,7 @@ def _check_order(pending: list[Connection], layer: Connection, position: int) ->
     weighted = Dense | Sparse | Conv
     if isinstance(layer, weighted) and any(isinstance(part, weighted) for part in pending):
         raise SequenceError(
-            f"layer {position}: a connection with weights follows another, and two in a row compute no more than one; "
+            f"layer {position}: a connection with weights directly follows another, so the two are only one linear map; "
             "put neurons between them."
         )
 
@@ -95,7 +95,7 @@ def _layer(net: Network, source: NetworkNode, pending: list[Connection], model: 
         if unknown:
             name, first = type(part).__name__, position - len(pending) + chain.index(part)
             advice = "Dense(n)" if name == "Dense" else "Sparse(outputs=n, ...)"
-            raise SequenceError(f"layer {first}: {name} does not say how many neurons follow; write {advice}.")
+            raise SequenceError(f"layer {first}: {name} does not define its number of outputs; write {advice}.")
     node = net.population(net.shape_after(source, chain), model)
     net.connect(source, node, chain)
     return node

@@ -62,7 +62,7 @@ def build(
     Parameters
     ----------
     name
-        Of the network.
+        Name of the network.
     flat, shapes
         The nodes, and the shapes of their inputs and outputs.
     delays

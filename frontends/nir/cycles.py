@@ -14,11 +14,11 @@ from snnc.frontends.nir.wiring import DelayedEdge
 
 
 def closing_edges(flat: Flat, delayed: Mapping[Edge, int]) -> list[Edge]:
-    """Edges that need a delay of one step so that every cycle holds one.
+    """Return the edges that need a delay of one step so that every cycle has a delay.
 
-    The graph is walked depth first from its inputs, in the order of the file; an edge that comes back to a node on the way closes a
-    cycle. Where the nodes before it have no other way on, the delay moves back to the neuron: what is in between, a bias say, acts
-    from step 0 on.
+    The graph is traversed depth first from its inputs, in the order of the file; an edge back to a node on the current path closes
+    a cycle. If only one path leads from the neuron to this edge, the delay moves to the neuron's output, so nodes in between, such
+    as a bias, act from step 0 on.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ def _check_defined(flat: Flat, immediate: Mapping[str, list[str]]) -> None:
 
 
 def _walk(immediate: Mapping[str, list[str]], starts: list[str]) -> Iterator[Edge]:
-    """Back edges of a depth-first walk."""
+    """Return the back edges of a depth-first traversal."""
     done: set[str] = set()
     for start in starts:
         if start in done:
@@ -73,7 +73,7 @@ def _walk(immediate: Mapping[str, list[str]], starts: list[str]) -> Iterator[Edg
 
 
 def _moved(edge: Edge, flat: Flat, delayed: Mapping[Edge, int]) -> Edge:
-    """Return `edge`, or the edge out of the neuron before it when there is one way only."""
+    """Return `edge`, or the edge out of the neuron before it if only one path connects the two."""
     first = edge
     while flat.nodes[edge[0]].type not in NEURONS:
         sources = flat.into(edge[0])

@@ -65,8 +65,9 @@ _ALL: Final = (
         "snntorch",
         DEFAULT_DT,
         reset="subtract",
-        note="Read as snnTorch's defaults mean it: the threshold is subtracted in the step after a spike; v_reset of the file is not used. "
-        'A model with reset_mechanism="zero" and reset_delay=False is read right with the dialect nir.',
+        note="Read with the conventions of snnTorch's defaults: the threshold is subtracted in the step after a spike; v_reset of the "
+        "file is not used. "
+        'For a model with reset_mechanism="zero" and reset_delay=False, use the dialect nir.',
     ),
     Dialect(
         "norse",
@@ -74,7 +75,8 @@ _ALL: Final = (
         plain_if=True,
         plain_synapse=True,
         start="leak",
-        note="Read as Norse writes it: time constants of its files are dt times the true ones, so that a step of 1 ms is one of 1e-6 s; "
+        note="Read with the conventions of Norse: time constants in its files are dt times the true ones, so a step of 1 ms is one of "
+        "1e-6 s; "
         "IF neurons add r*i and synaptic currents w_in*i a step, whatever dt is; membranes start at v_leak.",
     ),
     Dialect(
@@ -82,7 +84,8 @@ _ALL: Final = (
         DEFAULT_DT,
         strict=False,
         start="reset",
-        note="Read as SpikingJelly means it: neurons fire at or above their threshold; they start at v_reset and are reset to it at once.",
+        note="Read with the conventions of SpikingJelly: neurons fire at or above their threshold; they start at v_reset and are reset to "
+        "it at once.",
     ),
     Dialect(
         "spyx",
@@ -91,7 +94,8 @@ _ALL: Final = (
         unit_gain=True,
         late_output=True,
         recurrent_bypass=True,
-        note="Read as Spyx means it: currents enter with gain 1 whatever r says, spikes leave one step after the membrane passed its "
+        note="Read with the conventions of Spyx: currents enter with gain 1 whatever r is, spikes leave one step after the membrane "
+        "passed its "
         "threshold and subtract the threshold in that step; the input of recurrent layers does not pass the recurrent weights.",
     ),
 )

@@ -45,7 +45,7 @@ def load_nir(path: str | Path, *, dt: float | None = None, dialect: str = "nir")
 
 
 def load_described(path: str | Path, *, dt: float | None = None, dialect: str = "nir") -> tuple[Graph, bool]:
-    """Do as :func:`load_nir`; also return whether the graph comes from snnc's description in the file."""
+    """Load a file as :func:`load_nir` does; also return whether the graph comes from snnc's description in the file."""
     path = Path(path)
     how = find_dialect(dialect)
     try:
@@ -80,7 +80,7 @@ def _time_step(file: NirGraph, dt: float | None, dialect: Dialect) -> tuple[floa
     if found is None and "dt" in file.metadata:
         found, source = file.metadata["dt"], "of the file's metadata"
     if found is None:
-        return dialect.dt, f"The file gives no length of a time step; dt = {dialect.dt:g} s is assumed. Another one: --dt SECONDS."
+        return dialect.dt, f"The file does not define a time step; dt = {dialect.dt:g} s is assumed (to change it: --dt SECONDS)."
     if not math.isfinite(found) or found <= 0:
         raise NirTimeStepError(f"dt is {found:g} ({source}); it is a number of seconds above 0.")
     return float(found), f"dt = {found:g} s, {'as given' if source == 'given' else 'from the metadata of the file'}."
@@ -90,7 +90,7 @@ def _notes_about(flat: Flat, dt: float, closing: list[Edge]) -> list[str]:
     notes = []
     if closing:
         named = ", ".join(f"{s} -> {t}" for s, t in closing[:6])
-        notes.append(f"Edges that close a cycle read the step before: {named}{', …' if closing[6:] else '.'}")
+        notes.append(f"Edges that close a cycle read the previous step: {named}{', …' if closing[6:] else '.'}")
     for name, node in flat.nodes.items():
         short = [f for f in node.fields if f in POSITIVE and np.min(node.fields[f]) < dt * (1 - 1e-6)]
         if short and node.type in NEURONS:
@@ -100,7 +100,7 @@ def _notes_about(flat: Flat, dt: float, closing: list[Edge]) -> list[str]:
 
 
 def _bypassed(graph: NirGraph) -> NirGraph:
-    """Lead the input of a nested recurrent graph to its neurons where its edges lead through the recurrent weights."""
+    """Connect the input of a nested recurrent graph to its neurons if its edges lead through the recurrent weights."""
     nodes = {name: _bypassed(node) if isinstance(node, NirGraph) else node for name, node in graph.nodes.items()}
     edges = [
         (source, _neuron_after(graph, target) if graph.path and _is(graph, source, "Input") else target) for source, target in graph.edges

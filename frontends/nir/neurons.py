@@ -61,11 +61,11 @@ class _Reader:
         return {factor: 1 - self.dt / self.value(tau) for factor, tau in names.items()}
 
     def plain(self) -> bool:
-        """Return whether the current enters as it is and nothing leaks to another value than 0."""
+        """Return whether the current enters with gain 1 and the leak is towards 0."""
         return not self.value("v_leak").any() and all(bool(np.all(np.abs(gain - 1) < _ROUNDING)) for gain in self._gains())
 
     def _unit(self, name: str) -> Array:
-        """Return the r or w_in with which a current enters as it is."""
+        """Return the value of r or w_in for which a current enters with gain 1."""
         tau = {"r": {"I": None, "LI": "tau", "CubaLI": "tau_mem"}[self.node.type.removesuffix("F")], "w_in": "tau_syn"}[name]
         return np.asarray((1.0 if tau is None else self.value(tau)) / self.dt)
 
@@ -86,7 +86,7 @@ class _Reader:
 
 
 def population(node: NirNode, shape: Shape, dt: float, dialect: Dialect) -> Population:
-    """Return neurons of `shape` as `node` (a neuron or a Threshold) describes them.
+    """Return the population of `shape` that `node` (a neuron or a Threshold) describes.
 
     Parameters
     ----------
@@ -133,12 +133,12 @@ UPDATES: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
     "LI": ("{v} + (dt/tau)*((v_leak - {v}) + r*i)", ("dt", "tau", "v_leak", "r")),
     "CubaLI": ("{v} + (dt/tau_mem)*((v_leak - {v}) + r*syn)", ("dt", "tau_syn", "w_in", "tau_mem", "v_leak", "r")),
 }
-"""Integrator to the update of its membrane and the parameters it reads; with an F after its name it fires."""
+"""Integrator -> the update of its membrane, and the parameters that it reads; the spiking type has an F at the end of its name."""
 _ZERO: Final = ("v_leak", "v_reset")
 
 
 def standard(kind: str, firing: Firing | None, synapse: str = SYNAPSE) -> NeuronModel:
-    """Return the equations of the standard for a neuron of NIR, with a reset where it fires."""
+    """Return the equations of the standard for a neuron of NIR, with a reset if it fires."""
     update, names = UPDATES[kind.removesuffix("F") if firing else kind]
     body = f"v = {update.format(v='v')}" if firing is None else _firing(update, firing)
     current = f"{synapse}\n" if "tau_syn" in names else ""
@@ -152,7 +152,7 @@ def standard(kind: str, firing: Firing | None, synapse: str = SYNAPSE) -> Neuron
 
 
 def _firing(update: str, firing: Firing) -> str:
-    """Return the text of a neuron that fires; ``r``, by which Firing calls the spike of the previous step, is a parameter here."""
+    """Return the equations of a spiking neuron; Firing names the previous step's spike ``r``, which is a parameter here."""
     if not firing.reset_delay:
         return firing.equations(lambda v: update.format(v=v))
     return f"z = detach({firing.spike()})\nv = {update.format(v='v')} - z*threshold\ns = {firing.spike()}"

@@ -43,7 +43,7 @@ def window_operation(node: NirNode) -> Conv | Pool:
 
 
 def leaving_shape(node: NirNode, entering: Shape) -> Shape:
-    """Shape that leaves `node` when `entering` arrives.
+    """Return the output shape of `node` for the input shape `entering`.
 
     Raises
     ------

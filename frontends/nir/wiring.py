@@ -1,4 +1,4 @@
-"""Connections with delays, and nodes among them that only pass values on."""
+"""Connections with delays, and the removal of nodes that only pass values on."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ class DelayedEdge:
 def dissolve(links: Iterable[DelayedEdge], passing: Iterable[str]) -> tuple[list[DelayedEdge], set[str]]:
     """Remove nodes of `passing`, which pass on the sum of their inputs, and connect their sources with their targets.
 
-    A node with several sources and several targets stays, so that the links never become more; so does one that leads to itself.
+    A node with several sources and several targets stays, so the number of links never grows; a node with an edge to itself stays too.
 
     Returns
     -------
     list of Link, set of str
-        The links that are left, and the nodes left out.
+        The remaining links, and the removed nodes.
     """
     into: defaultdict[str, list[DelayedEdge]] = defaultdict(list)
     out_of: defaultdict[str, list[DelayedEdge]] = defaultdict(list)

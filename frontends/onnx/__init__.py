@@ -1,1 +1,1 @@
-"""ONNX files -> Graph."""
+"""The ONNX front end: files to graphs, and graphs to files."""

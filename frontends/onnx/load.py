@@ -80,7 +80,7 @@ def read_onnx(
         source = Source(path.stem, parse(model.graph, opset_of(model)), _declared(model), shapes, None if marked else detach or DEFAULT)
         found, note = _described(source, *notes_of(model))
         if found is not None and detach is not None:
-            raise DetachError(f"{path} describes its neurons with where gradients stop; leave out detach={detach!r}.")
+            raise DetachError(f"{path} defines where gradients stop; leave out detach={detach!r}.")
         if found is None:
             found = _bound(source)
             found.graph.assumptions.extend(note)
@@ -100,7 +100,7 @@ def _described(source: Source, notes: object, digest: object) -> tuple[Imported 
     try:
         file = File(source.graph.constants, source.inputs, source.graph.outputs, digest, execute)
         return described(notes, file, source.array_shapes), []
-    except Exception as error:  # the notes come from outside, and the file's own nodes say the same
+    except Exception as error:  # the notes are untrusted, and the file's own nodes define the same network
         reason = error.text if isinstance(error, SnncError) else type(error).__name__
         return None, [f"snnc ignores the description of the network that the file contains, because it does not fit: {reason}"]
 

@@ -44,7 +44,7 @@ from snnc.frontends.onnx.reroll.timeline import GraphTimeline, check_extent, ext
 _REPLICAS: Final = 4
 MIN_STEPS: Final = 3
 _UNEXPLAINED: Final = (InitialStateError, StepGraphError, TimeMixingError, TimeVaryingError, SelfCheckError)
-"""Errors that another reading of the same file may avoid."""
+"""Errors that another assignment of values to steps may avoid."""
 
 
 @dataclass(frozen=True)
@@ -290,7 +290,7 @@ def _lost_states(graph: Graph) -> list[str]:
 
 
 def _reads_a_state(graph: Graph, name: str) -> bool:
-    """Return whether a value of an earlier step reaches a population without passing weights or spikes: that is its membrane."""
+    """Return whether a value of an earlier step, a membrane, reaches a population without passing weights or spikes."""
     seen, open_ = {name}, [name]
     while open_:
         for edge in graph.incoming(open_.pop()):

@@ -76,7 +76,7 @@ def export(call: ExportedCall, file: Path) -> None:
                 # a change of the gradient's mode inside is not supported by the newer exporter
                 with torch.set_grad_enabled(dynamo), _without_messages(), nullcontext() if dynamo else as_torch_operations():
                     _call_exporter(torch, copy.deepcopy(call.module), call.arguments, file, names, dynamo, _OPSET[name])
-            except Exception as error:  # exporters raise whatever they meet
+            except Exception as error:  # exporters may raise any exception
                 failures.append(f"{name}: {first_line(error)}")
             else:
                 return

@@ -37,7 +37,7 @@ def from_torch(module: Any, example: Any, *, steps: int | None = None, train: bo
     layers have the module's names if their weights identify them.
 
     A module of one step whose neurons keep their states inside (SpikingJelly's step mode "s", snnTorch's ``init_hidden``), or that takes
-    and returns one ``state`` (Norse), is called once for each step, from rest, with its states carried on.
+    and returns one ``state`` (Norse), is called once for each step, from rest, with its states passed on.
 
     A layer whose weight needs no gradient in the module is not learnable in the graph either; a neuron's parameter is learnable if the
     module has a parameter with that name and value (``lif1.beta``), or SpikingJelly's ``w`` whose sigmoid is that value.

@@ -201,7 +201,7 @@ def _untraced(torch: Any, value: Any) -> Any:
 
 
 def _may_read_neuron_parameters(function: Any) -> bool:
-    """Return whether a function may compute with parameters of neurons: it is no layer and reads more than attributes."""
+    """Return whether a function may compute with parameters of neurons: it is not a layer, and it reads more than attributes."""
     name = getattr(function, "__name__", "")
     return not (name.startswith("__get") or name in _ATTRIBUTE_FUNCTIONS or any(part in name for part in _LAYERS))
 

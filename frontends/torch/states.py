@@ -1,8 +1,8 @@
 """Modules that store their neurons' states, or pass them on, as a function of a complete sequence.
 
-Frameworks carry states in different ways. SpikingJelly's neurons, and snnTorch's if no membrane is passed, keep them as attributes
+Frameworks store states in different ways. SpikingJelly's neurons, and snnTorch's if no membrane is passed, keep them as attributes
 between calls; Norse's cells return them, and start from rest if none is given. A module whose neurons run one step per call is called
-once for each step of the example here, from rest, with its states carried on; one that loops over time itself is only reset first.
+once for each step of the example, from rest, with its states passed on; a module that loops over time itself is only reset first.
 """
 
 from __future__ import annotations

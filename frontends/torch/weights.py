@@ -100,7 +100,7 @@ def _places(module: Any, values: Mapping[str, Array], originals: Mapping[str, Ar
     found: dict[str, tuple[str, Array]] = {}
     parts: dict[Form, tuple[str, Array]] = {}
     done: set[str] = set()
-    for label in sorted(changed, key=lambda label: label.endswith(".bias")):  # a weight may tell which gate its bias is of
+    for label in sorted(changed, key=lambda label: label.endswith(".bias")):  # a weight may determine the gate of its bias
         if label in done:
             continue
         value, node = changed[label], label.rpartition(".")[0]

@@ -179,7 +179,7 @@ def test_a_process_answers_and_keeps_its_answers_apart_from_what_libraries_print
         assert losses[0] == pytest.approx(loss_and_activity(make_problem(RECURRENT))[0], rel=1e-5)
         assert len(set(losses)) == 3
         assert len(running.ask("turn", untimed=1, steps=4)["ms"]) == 4
-        running.ask("settle")
+        running.ask("reset_peak")
         assert 0 <= running.ask("memory")["peak_mb"] < 500
         with pytest.raises(EngineError, match="no request 'jump'"):
             running.ask("jump")

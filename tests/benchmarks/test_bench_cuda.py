@@ -18,8 +18,8 @@ from snnc.benchmarks.cpu.workloads import ConvLayer, DenseLayer, Workload, workl
 from snnc.benchmarks.cuda import command, gpu, paper, paper_step
 from snnc.benchmarks.cuda.bound import bound, neurons, parameters, products, table
 from snnc.benchmarks.cuda.entries import CUDA_ENTRIES
+from snnc.benchmarks.cuda.preparation import PreparedFiles
 from snnc.benchmarks.cuda.table import lines
-from snnc.benchmarks.cuda.warming import Ready
 from snnc.benchmarks.cuda.workloads import CUDA_WORKLOADS, stand_in
 from snnc.cli import main as cli
 from snnc.compiler.lowering.lower import lower
@@ -152,13 +152,13 @@ def measured(monkeypatch):
     seen = []
     files = {w.label: None for w in CUDA_WORKLOADS}
 
-    def measure(workload, given, lines, manner, tell, keep):
-        seen.append((workload, [line.entry for line in lines], manner))
+    def measure(workload, given, lines, settings, tell, keep):
+        seen.append((workload, [line.entry for line in lines], settings))
         names = {line.entry.engine for line in lines}
         return [dict(row) | {"workload": workload.name} for row in ROWS if row["engine"] in names], []
 
     monkeypatch.setattr(command, "measure", measure)
-    monkeypatch.setattr(command, "warmed", lambda *given: Ready(files | {stand_in(W1).label: None}))
+    monkeypatch.setattr(command, "prepare_workloads", lambda *given: PreparedFiles(files | {stand_in(W1).label: None}))
     monkeypatch.setattr(command, "versions_of", lambda entries, device: {entry.module: {"any": "1"} for entry in entries})
     monkeypatch.setattr(command, "gpu_here", lambda: gpu.H200)
     monkeypatch.setattr(command, "nvcc", lambda: ["nvcc"])
@@ -183,7 +183,7 @@ def test_rows_of_a_device_tell_their_bound_and_those_of_a_stand_in_that_they_mea
     assert found["summary"] == []
     text = "\n".join(lines(found["rows"], [{**ROW, "engine": "jax", "reason": "not installed"}], found["machine"]))
     assert " x " not in text.split("W1 5 %, torch")[0]
-    assert [(w.steps, w.batch, manner.device) for w, _, manner in measured] == [(100, 64, "cuda"), (5, 4, "cpu")]
+    assert [(w.steps, w.batch, settings.device) for w, _, settings in measured] == [(100, 64, "cuda"), (5, 4, "cpu")]
 
 
 def test_rows_of_turns_that_were_not_taken_together_have_no_spread_of_ratios(monkeypatch):

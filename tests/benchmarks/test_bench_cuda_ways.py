@@ -19,16 +19,16 @@ from snnc.benchmarks.cpu.workloads import DenseLayer, Workload
 from snnc.benchmarks.cuda import command, lines, ways
 from snnc.benchmarks.cuda.command import CudaBenchOptions
 from snnc.benchmarks.cuda.entries import CUDA_ENTRIES
-from snnc.benchmarks.cuda.lines import Line, Manner
+from snnc.benchmarks.cuda.lines import Line, SuiteSettings
+from snnc.benchmarks.cuda.preparation import prepare_workloads, versions_of
 from snnc.benchmarks.cuda.resuming import read_rows
 from snnc.benchmarks.cuda.suite import measure
-from snnc.benchmarks.cuda.warming import versions_of, warmed
 from snnc.cli import main as cli
 from snnc.errors import BenchError
 
 SMALL = Workload("small", 0.2, 5, 4, (12,), (DenseLayer(10, True),), 3)
 LONE = Workload("lone", 0.2, 5, 4, (16,), (DenseLayer(16),), 0)
-MANNER = Manner(2, 1, "cpu", ways.FASTEST, 60.0)
+SETTINGS = SuiteSettings(2, 1, "cpu", ways.FASTEST, 60.0)
 
 
 @pytest.fixture
@@ -50,7 +50,7 @@ def cache(monkeypatch, tmp_path):
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
     """What processes read of the small workload, as a run prepares it."""
-    ready = warmed([(SMALL, [])], tmp_path_factory.mktemp("files"), MANNER, print)
+    ready = prepare_workloads([(SMALL, [])], tmp_path_factory.mktemp("files"), SETTINGS, print)
     return ready.files[SMALL.label]
 
 
@@ -59,7 +59,7 @@ def files(tmp_path_factory):
 
 def test_a_trial_takes_the_fastest_way_whose_numbers_are_right(stub, files):
     chosen = [Line(stub("slow", "right")), Line(stub("loss", "slow", engine="wrong")), Line(stub("right", "dies", engine="half"))]
-    rows, left_out = measure(SMALL, files, chosen, MANNER, lambda text: None)
+    rows, left_out = measure(SMALL, files, chosen, SETTINGS, lambda text: None)
     found = {row["engine"]: row for row in rows}
     assert {engine: row["variant"] for engine, row in found.items()} == {"stub": "right", "wrong": "slow", "half": "right"}
     assert left_out == []
@@ -74,23 +74,23 @@ def test_a_trial_takes_the_fastest_way_whose_numbers_are_right(stub, files):
 
 
 def test_all_ways_are_rows_where_all_are_asked_for(stub, files):
-    rows, left_out = measure(SMALL, files, [Line(stub("slow", "right", "dies"))], replace(MANNER, ways=ways.ALL), lambda text: None)
+    rows, left_out = measure(SMALL, files, [Line(stub("slow", "right", "dies"))], replace(SETTINGS, ways=ways.ALL), lambda text: None)
     assert [row["variant"] for row in rows] == ["slow", "right"]
     assert left_out == []
     assert all("no memory left" in row["chosen"]["left_out"]["dies"] for row in rows)
 
 
 def test_a_way_whose_first_step_takes_too_long_is_left_out(stub, files):
-    rows, left_out = measure(SMALL, files, [Line(stub("hangs"))], replace(MANNER, first_step_s=2.0), lambda text: None)
+    rows, left_out = measure(SMALL, files, [Line(stub("hangs"))], replace(SETTINGS, first_step_s=2.0), lambda text: None)
     assert rows == []
     assert "took longer than" in left_out[0]["reason"]
 
 
 def test_a_choice_of_an_earlier_run_is_taken_without_a_trial_and_dropped_when_it_fails(stub, files):
-    kept = lambda way: ways.FastestWay(way, ways.KEPT_TRIAL, {way: 1.0}, {})  # noqa: E731
+    kept = lambda way: ways.FastestWay(way, ways.STORED_TRIAL, {way: 1.0}, {})  # noqa: E731
     taken, failed = Line(stub("right", "slow"), kept("slow")), Line(stub("right", "dies", engine="other"), kept("dies"))
-    rows, _ = measure(SMALL, files, [taken, failed], MANNER, lambda text: None)
-    assert [(row["variant"], row["chosen"]["by"]) for row in rows] == [("slow", ways.KEPT_TRIAL), ("right", ways.TRIAL)]
+    rows, _ = measure(SMALL, files, [taken, failed], SETTINGS, lambda text: None)
+    assert [(row["variant"], row["chosen"]["by"]) for row in rows] == [("slow", ways.STORED_TRIAL), ("right", ways.TRIAL)]
 
 
 def test_a_way_that_finds_no_room_beside_others_has_another_try_alone(stub, files, monkeypatch):
@@ -103,7 +103,7 @@ def test_a_way_that_finds_no_room_beside_others_has_another_try_alone(stub, file
         return opened(process, *given)
 
     monkeypatch.setattr(lines, "opened", full)
-    rows, _ = measure(SMALL, files, [Line(stub("slow", "right"))], MANNER, lambda text: None)
+    rows, _ = measure(SMALL, files, [Line(stub("slow", "right"))], SETTINGS, lambda text: None)
     assert rows[0]["variant"] == "right"
     assert tried.count("right") == 2
 
@@ -119,7 +119,9 @@ def test_compilers_that_time_kernels_take_their_first_step_alone(stub, files, mo
             spans[process.entry.engine, process.variant] = (begin, time.monotonic())
 
     monkeypatch.setattr(lines, "opened", watched)
-    measure(SMALL, files, [Line(stub("slow", "right", engine="tunes", alone=True)), Line(stub("right", "slow"))], MANNER, lambda text: None)
+    measure(
+        SMALL, files, [Line(stub("slow", "right", engine="tunes", alone=True)), Line(stub("right", "slow"))], SETTINGS, lambda text: None
+    )
     alone = [span for (engine, _), span in spans.items() if engine == "tunes"]
     for begin, end in alone:
         assert not any(begin < other[1] and other[0] < end for other in spans.values() if other != (begin, end))
@@ -132,16 +134,16 @@ def test_choices_are_kept_for_what_they_hang_on(cache):
     entry = Entry("any", "exact", "module", ("eager", "graphed"))
     of = ways.identity(entry, SMALL, {"torch": "2.11"}, ["H100"], 60.0)
     choice = ways.FastestWay("graphed", ways.TRIAL, {"graphed": 1.0, "eager": 9.0}, {"compiled": "slow"})
-    assert ways.kept_choice(of) is None
-    ways.keep_choice(of, choice)
-    assert ways.kept_choice(of) == replace(choice, by=ways.KEPT_TRIAL)
+    assert ways.load_choice(of) is None
+    ways.store_choice(of, choice)
+    assert ways.load_choice(of) == replace(choice, by=ways.STORED_TRIAL)
     for other in (
         ways.identity(entry, SMALL, {"torch": "2.12"}, ["H100"], 60.0),
         ways.identity(entry, SMALL, {"torch": "2.11"}, ["H200"], 60.0),
         ways.identity(entry, replace(SMALL, batch=5), {"torch": "2.11"}, ["H100"], 60.0),
         ways.identity(replace(entry, variants=("eager",)), SMALL, {"torch": "2.11"}, ["H100"], 60.0),
     ):
-        assert ways.kept_choice(other) is None
+        assert ways.load_choice(other) is None
 
 
 @pytest.mark.parametrize("damage", [b"", b"{", b"[1, 2]", b'{"format": 0}', b"\xff" * 40])
@@ -150,23 +152,23 @@ def test_a_damaged_choice_is_ignored_and_written_anew(cache, damage):
 
     of = ways.identity(Entry("any", "exact", "module", ("eager",)), SMALL, {}, [], 60.0)
     choice = ways.FastestWay("eager", ways.TRIAL, {"eager": 1.0}, {})
-    ways.keep_choice(of, choice)
+    ways.store_choice(of, choice)
     (file,) = (cache / "ways").iterdir()
     for write in (file.write_bytes, lambda data: write_checked(file, data)):
         write(damage)
-        assert ways.kept_choice(of) is None
-    ways.keep_choice(of, choice)
-    assert ways.kept_choice(of) is not None
+        assert ways.load_choice(of) is None
+    ways.store_choice(of, choice)
+    assert ways.load_choice(of) is not None
     assert cli.run_command(["clean", "--cache"]) == 0
-    assert ways.kept_choice(of) is None
+    assert ways.load_choice(of) is None
 
 
 def test_where_no_choice_can_be_kept_the_run_goes_on(monkeypatch, tmp_path):
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("SNNC_CACHE", str(tmp_path / "file" / "cache"))
     of = ways.identity(Entry("any", "exact", "module", ("eager",)), SMALL, {}, [], 60.0)
-    ways.keep_choice(of, ways.FastestWay("eager", ways.TRIAL, {}, {}))
-    assert ways.kept_choice(of) is None
+    ways.store_choice(of, ways.FastestWay("eager", ways.TRIAL, {}, {}))
+    assert ways.load_choice(of) is None
 
 
 # ---- preparing -------------------------------------------------------------------------------------------------------
@@ -174,7 +176,7 @@ def test_where_no_choice_can_be_kept_the_run_goes_on(monkeypatch, tmp_path):
 
 def test_compiled_ways_are_warmed_and_slow_ones_left_out_before_anything_is_timed(stub, tmp_path):
     line = Line(stub("right", "hangs", compiled=("hangs",)))
-    ready = warmed([(SMALL, [line]), (LONE, [])], tmp_path, replace(MANNER, first_step_s=2.0), print)
+    ready = prepare_workloads([(SMALL, [line]), (LONE, [])], tmp_path, replace(SETTINGS, first_step_s=2.0), print)
     assert set(ready.files) == {SMALL.label, LONE.label}
     assert line.left_out == {"hangs": "took longer than 2 s"}
     assert ready.files[LONE.label].check.problem.workload.classes == 0
@@ -183,7 +185,7 @@ def test_compiled_ways_are_warmed_and_slow_ones_left_out_before_anything_is_time
 
 def test_a_workload_without_a_problem_is_lost_and_the_others_are_not(tmp_path):
     broken = replace(SMALL, name="broken", density=0.0)
-    ready = warmed([(broken, []), (SMALL, [])], tmp_path, MANNER, print)
+    ready = prepare_workloads([(broken, []), (SMALL, [])], tmp_path, SETTINGS, print)
     assert set(ready.files) == {SMALL.label}
     assert ready.lost["broken-0"].startswith("there is no problem: ")
 
@@ -240,7 +242,7 @@ def test_rows_are_there_after_each_workload_and_a_further_run_measures_what_is_m
     assert measured == [("lone", [("stub", None), ("peer", None)])]
     assert found["rows"][:2] == kept
     assert [row["workload"] for row in found["rows"]] == ["small", "small", "lone", "lone"]
-    assert "small-20 stub exact: there already" in told
+    assert "small-20 stub exact: measured before" in told
     measured.clear()
     suite([SMALL], path, ways="all")
     assert measured == [("small", [("stub", None), ("peer", None)])]
@@ -248,7 +250,7 @@ def test_rows_are_there_after_each_workload_and_a_further_run_measures_what_is_m
     measured.clear()
     path.unlink()
     suite([SMALL], path, engines=["stub"])
-    assert measured == [("small", [("stub", ways.KEPT_TRIAL)])]
+    assert measured == [("small", [("stub", ways.STORED_TRIAL)])]
 
 
 def test_rows_of_other_versions_are_measured_anew(suite, tmp_path):

@@ -12,12 +12,12 @@ from snnc.report.subject import Subject
 
 WIDTH, HEIGHT, GAP_X, GAP_Y, MARGIN = 178, 54, 46, 24, 24
 BAND: Final = 58
-"""Room between two bands."""
+"""Space between two bands."""
 SHAPE: Final = 1.9
-"""Width over height that a drawing of many columns aims at."""
+"""Desired ratio of width to height of a drawing with many columns."""
 LEAST_COLUMNS: Final = 3
 UNBROKEN: Final = 4
-"""Columns that stay in one band."""
+"""Most columns that are drawn in one band."""
 MOST: Final = 19
 """Characters of a name that fit in a box."""
 
@@ -50,7 +50,7 @@ class Arrow:
 
 
 def draw_flow(subject: Subject) -> dict[str, Any]:
-    """Place boxes and arrows; hints say what a connection moves in a step."""
+    """Place boxes and arrows; hints show the bytes that a connection moves in a step."""
     plan, nodes = subject.plan, _nodes(subject)
     columns = _columns(nodes)
     tall = max(len(column) for column in columns)
@@ -110,7 +110,7 @@ def _columns(nodes: list[tuple[str, int, str, str, str, int]]) -> list[list[tupl
 
 
 def _across(columns: int, tall: int) -> int:
-    """Columns in a band, so that the drawing has a shape that fits a screen."""
+    """Return the number of columns in a band for which the drawing fits a screen."""
     if columns <= UNBROKEN:
         return columns
     high = tall * (HEIGHT + GAP_Y) + BAND

@@ -88,5 +88,5 @@ def quoted(value: object) -> str:
 
 
 def printable(text: str) -> str:
-    """Replace what is not printable; XML cannot hold control characters."""
+    """Replace unprintable characters; XML cannot hold control characters."""
     return "".join(c if c.isprintable() else "?" for c in text)

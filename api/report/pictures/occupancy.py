@@ -10,9 +10,9 @@ from snnc.compiler.ir.plan import Plan
 
 @dataclass(frozen=True)
 class Moment:
-    """Predicted bytes that are live in a superstep, by category, on the plan's fullest tile; `all_tiles` on all together.
+    """Predicted live bytes of a superstep, by category, on the plan's fullest tile; `all_tiles` is the sum over all tiles.
 
-    `emulated` is what the tile holds that is the fullest in this superstep on the emulator; None without a run.
+    `emulated` is the number of bytes on the tile that is the fullest in this superstep on the emulator; None without a run.
     """
 
     phase: str
@@ -32,14 +32,14 @@ def fullest_tile(plan: Plan) -> int:
 
 
 def over_time(plan: Plan, emulated: Mapping[str, int] | None = None) -> tuple[Moment, ...]:
-    """Return what is live in each superstep; of a plan without that record, the one moment at which tiles hold most.
+    """Return the live bytes of each superstep; for a plan without this record, those of the moment with the largest peak.
 
     Parameters
     ----------
     plan
         The plan.
     emulated
-        Superstep -> bytes of the tile that the emulator then finds to be the fullest.
+        Superstep -> bytes of the tile that is then the fullest on the emulator.
     """
     tile, known = plan.fullest_tile, emulated or {}
     if not plan.memory_over_time:

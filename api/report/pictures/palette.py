@@ -32,11 +32,11 @@ def rgb(colour: str) -> tuple[int, int, int]:
 
 
 def ink_on(colour: str) -> str:
-    """Dark or white text, whichever is read better on `colour` (relative luminance as in WCAG 2.1, linear terms only)."""
+    """Dark or white text, whichever has more contrast on `colour` (relative luminance as in WCAG 2.1, linear terms only)."""
     red, green, blue = (c / 255 for c in rgb(colour))
     return "#1c2530" if 0.2126 * red + 0.7152 * green + 0.0722 * blue > 0.5 else "#ffffff"
 
 
 def mixed(colour: str, strength: float) -> str:
-    """`colour` thinned with white; `strength` 1 leaves it, 0 is white."""
+    """Mix `colour` with white; `strength` 1 leaves it unchanged, 0 is white."""
     return "#" + "".join(f"{round(255 - (255 - c) * strength):02x}" for c in rgb(colour))

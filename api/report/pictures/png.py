@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 Pixels = npt.NDArray[np.uint8]
 WIDE: Final = 760
-"""Pixels that one map is wide, about."""
+"""Approximate width of a map in pixels."""
 EDGE, HEAD, BELOW = 28, 96, 58
 INK, SOFT = "#1c2530", "#5b6776"
 NAMED: Final = 10
-"""Layers that the legend names."""
+"""Most layers in the legend."""
 
 
 def draw_png(subject: Subject) -> bytes:
@@ -114,7 +114,7 @@ def _arranged(subject: Subject, pixels: Pixels) -> Pixels:
 
 
 def _enlarged(pixels: Pixels) -> Pixels:
-    """Draw every tile as a square; large ones with a gap."""
+    """Draw every tile as a square, with a gap if it is large."""
     side = max(2, WIDE // pixels.shape[1])
     found = np.repeat(np.repeat(pixels, side, axis=0), side, axis=1)
     if side >= 5:

@@ -14,7 +14,7 @@ MOST_ROWS, MOST_COLUMNS, LEAST_ROWS = 128, 400, 16
 MOST_BINS: Final = 1_000_000
 """Bins of all rasters of a page together."""
 MARGIN: Final = 0.1
-"""Activity counts as more than the plan's from this share above it on: costs are linear in it."""
+"""Smallest relative excess over the plan's activity that is reported; costs are linear in the activity."""
 
 
 @dataclass(frozen=True)
@@ -24,15 +24,15 @@ class Fired:
     Attributes
     ----------
     measured, assumed
-        Spikes a value and step in the recording, and what the plan's costs assume (None where it assumes nothing).
+        Spikes per value and step in the recording, and in the plan's assumption (None without one).
     peak, capacity
-        Most spikes in one step of one sample; what one window holds (None without a bus).
+        Most spikes in one step of one sample; capacity of one window (None without a bus).
     silent, constant
         Neurons that never fired in any sample, and that fired in every step of all.
     over_time
         Mean spikes a value in each step (of each bin of steps).
     warning
-        What is wrong with the plan's assumption, or empty.
+        The fault of the plan's assumption; empty if it has none.
     """
 
     buffer: str
@@ -50,7 +50,7 @@ class Fired:
 
 
 def activity(plan: Plan | None, recording: Recording) -> tuple[Fired, ...]:
-    """Say what fired and, if there is a plan, what it assumed."""
+    """Return the activity of each layer and, with a plan, the activity that it assumed."""
     return tuple(_fired(plan, recording, train) for train in recording.trains)
 
 

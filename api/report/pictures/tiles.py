@@ -13,7 +13,7 @@ from snnc.report.pictures.palette import EMPTY, RELAY, layer_colour, mixed
 from snnc.report.places import FREE, RELAYED, LayerPlaces
 
 JOINED: Final = 6000
-"""From this many tiles on, equal neighbours are drawn as one."""
+"""Smallest number of tiles for which equal neighbours are drawn as one rectangle."""
 
 
 @dataclass(frozen=True)

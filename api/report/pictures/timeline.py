@@ -17,7 +17,7 @@ Emulated = Mapping[str, Mapping[str, float]]
 
 @dataclass(frozen=True)
 class Span:
-    """Something that takes time: cycles from the start of its row. `kind` is one of :data:`KINDS`, or empty for a phase or a part."""
+    """An interval; `start` counts cycles from the start of its row. `kind` is one of :data:`KINDS`, or empty for a phase or a part."""
 
     phase: str
     kind: str
@@ -33,7 +33,7 @@ class TimelineRow:
     Attributes
     ----------
     title
-        What it shows.
+        Title of the axis.
     heads
         Parts of the step, or phases of an iteration.
     spans
@@ -70,7 +70,7 @@ def parts(plan: Plan, emulated: Emulated | None = None) -> tuple[TimelineRow, ..
             heads.append(Span(phase.name, "", cursor, stop - cursor, phase.runs))
             spans += found
             cursor = stop
-        # Neurons compute once an iteration; further windows and decisions may come more often.
+        # Neurons compute once an iteration; further windows and decisions may run more often.
         runs = next((phase.runs for phase in mine if phase.name == f"{part}: neurons"), max(phase.runs for phase in mine))
         rows.append(TimelineRow(f"{part}: one iteration of {runs:,}" if runs > 1 else part, tuple(heads), tuple(spans), cursor))
     return tuple(rows)

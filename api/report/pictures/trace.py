@@ -13,12 +13,12 @@ from snnc.report.pictures.timeline import KINDS, Emulated, TimelineRow, parts, w
 
 
 def trace_events(plan: Plan, emulated: Emulated | None) -> dict[str, Any]:
-    """Return a trace: processes are the whole step and one run of each part, predicted and (where a profile is there) emulated.
+    """Return a trace: processes are the whole step and one run of each part, predicted and, with a profile, emulated.
 
     Parameters
     ----------
     plan
-        What is drawn.
+        The plan to draw.
     emulated
         Phase name -> kind -> cycles of a step that the emulator counted, or None.
     """

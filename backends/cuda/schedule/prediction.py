@@ -137,7 +137,7 @@ def _predicted(launch: Launch, steps: int, batch: int, card: Card) -> Predicted:
             rate = card.convolution_gradient if launch.way == "gradient" else card.convolution
             products = work * launch.width * launch.parts / (rate * card.processors)
             gathers = 0.0 if launch.way == "backward" else work / card.gathered
-            # Results are written after the sums, not beside them.
+            # Results are written after the sums, not at the same time.
             bounds = {"tensor cores": products + bytes_, "gathers": gathers + bytes_}
         case "table":
             bounds = {"memory": moved / card.table}

@@ -68,7 +68,7 @@ def add_forward(net: PoplarNetwork, assembly: Assembly, population: PopulationIn
     """Add the variables and vertices of ``F2 neurons`` for one population, and of its further windows."""
     step, layer, links = net.step(population.id), net.layers[population.id], incoming(net, population.id)
     saved = net.training and layer.gradient
-    supports = [o for o, buffer in enumerate(step.outputs) if buffer in net.stores and net.stores[buffer].near]
+    supports = [o for o, buffer in enumerate(step.outputs) if buffer in net.stores and net.stores[buffer].with_support]
     code = forward_code(layer, supports, saved=saved)
     vertex = forward(net.costs[f"forward.{population.id}"], layer, links, code, supports=len(supports), saved=saved)
     values = clock_values(net, population.id, forward=True) | first_value(layer) | window_values(net, links) | weight_values(links)

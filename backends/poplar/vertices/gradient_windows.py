@@ -125,7 +125,7 @@ def shown_body(net: PoplarNetwork, index: int, bus: BusPlan) -> Body:
         "index": index,
         "comment": "The window.",
         "each": [f"position{index}[s] = n;"] if window.limited else [],
-        "left": ["relay_left_near"] if window.asked else [],
+        "left": ["relay_left_near"] if window.requesting_passes else [],
     }
 
 
@@ -148,7 +148,7 @@ def join_near(store: Store) -> tuple[Values, Body]:
     name = store.buffer
     lines: Body = {"near": [1], "head": ["ends[slot] = all;"]}
     values: Values = {"ends": f"{name}_ends[r.index]"}
-    if store.loses_near:
+    if store.drops_support:
         values["lost_near"] = f"{name}_lost_near[r.index]"
         lines["head"].append("lost_near[worker] = lost_near[worker] + (kept + near - all);")
     return values, lines

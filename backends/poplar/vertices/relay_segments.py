@@ -65,7 +65,7 @@ def keep_count(net: PoplarNetwork, assembly: Assembly, name: str) -> None:
 
 def counters(net: PoplarNetwork) -> list[tuple[str, str]]:
     """Variables that the forward pass counts in, and what makes a tensor of each."""
-    found = [(f"{name}_lost_near", ".all") for name, store in net.stores.items() if store.loses_near]
+    found = [(f"{name}_lost_near", ".all") for name, store in net.stores.items() if store.drops_support]
     found += [(f"{bus.id}_lost", ".all") for bus in net.plan.buses if bus.kind == "events" and bus.capacity < bus.width]
     return found + ([("forward_round_count", "")] if net.further.forward else [])
 
@@ -95,7 +95,7 @@ def held(store: Store) -> list[tuple[str, str, int]]:
         return [("bits", "poplar::UNSIGNED_INT", bit_words(store.width))]
     if store.kind != "events":
         return [("store", "poplar::FLOAT", store.width)]
-    counts = ["numbers", "ends"] if store.near else ["numbers"]
+    counts = ["numbers", "ends"] if store.with_support else ["numbers"]
     return [("ids", store.poplar_type, store.stored), *((part, "poplar::UNSIGNED_INT", 1) for part in counts)]
 
 
@@ -106,7 +106,7 @@ def kept_name(buffer: str, part: str) -> str:
 
 def _add_boundary(net: PoplarNetwork, assembly: Assembly, store: Store, compute_set: str, behind: int) -> None:
     name, parts = store.buffer, held(store)
-    vertex = relay_boundary(net.costs, store.steps if store.kind == "events" else None)
+    vertex = relay_boundary(net.costs, store.stored_spikes if store.kind == "events" else None)
     values = boundary_values(net, store.owner, compute_set, "r")
     values |= {"lag": _lag(net, store), "before": int(store.before), "behind": behind}
     values["stored" if parts[0][0] == "ids" else "width"] = parts[0][2]

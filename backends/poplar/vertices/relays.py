@@ -13,7 +13,7 @@ from snnc.compiler.ir.plan import BusPlan
 from snnc.compiler.tiles.relays.buses import bit_words
 from snnc.compiler.tiles.vertices.control_vertices import CLOCK_VERTEX
 from snnc.compiler.tiles.vertices.relay_vertices import (
-    Window,
+    ShownWindow,
     copy_mask,
     next_window,
     relay_bits,
@@ -100,14 +100,14 @@ def _variables(net: PoplarNetwork, assembly: Assembly, store: Store) -> None:
             f'layout.kept({relays}, poplar::UNSIGNED_INT, "{name}_numbers", {slots(net, store)})',
             "their numbers",
         )
-        if store.near:
+        if store.with_support:
             assembly.variable(
                 "Parts",
                 f"{name}_ends",
                 f'layout.kept({relays}, poplar::UNSIGNED_INT, "{name}_ends", {slots(net, store)})',
                 "with neurons near",
             )
-        if store.loses_near:
+        if store.drops_support:
             lost = assembly.variable("Parts", f"{name}_lost_near", _of_workers(net, relays, f"{name}_lost_near"))
             assembly.tensors.append(f'counter("{name}_lost_near", {lost}.all);')
             keep_count(net, assembly, lost)
@@ -134,7 +134,7 @@ def _variables(net: PoplarNetwork, assembly: Assembly, store: Store) -> None:
         assembly.variable("Tensor", f"{bus.id}_number", f'layout.window({relays}, poplar::UNSIGNED_INT, "{bus.id}_number", 1)')
         if bus.gradient is not None:
             window_variables(assembly, store, bus)
-        if bus in net.asked:
+        if bus in net.requesting_buses:
             shares = net.workers if store.bits else 1
             position = f'layout.window({relays}, poplar::UNSIGNED_INT, "{bus.id}_position", {shares})'
             assembly.variable("Tensor", f"{bus.id}_position", position, "where the next window begins" + (", for each worker" * store.bits))
@@ -212,13 +212,13 @@ def _compact(net: PoplarNetwork, assembly: Assembly, store: Store) -> None:
     counts = f'layout.piece_counts({relays}, "{name}_counts", {workers})'
     assembly.variable("Parts", f"{name}_counts", counts, "how many, by worker and sample")
     kind, unit, mask = net.mask_kind(store), net.mask_unit(store), f"{name}_mask"
-    told: Values = {}
+    handed_on: Values = {}
     if net.fused:
         mask = _masks_for_relays(net, assembly, store)
     else:
         made = f'layout.relay_numbers({relays}, poplar::INT, "{name}_iteration")'
         iteration = assembly.variable("Parts", f"{name}_iteration", made, "the iteration k")
-        told["iteration"] = f"{iteration}[r.index][0]"
+        handed_on["iteration"] = f"{iteration}[r.index][0]"
     values: Values = {
         "k": "second_clock[r.tile]" if net.fused else "first_clock[r.tile]",
         "interval": "INTERVAL",
@@ -233,9 +233,9 @@ def _compact(net: PoplarNetwork, assembly: Assembly, store: Store) -> None:
         "counts": f"{name}_counts[r.index]",
     }
     title = "Each worker looks for spikes in its share of the masks."
-    body: Body = {"mask": kind, "told": list(told)}
+    body: Body = {"mask": kind, "outputs": list(handed_on)}
     compute_set = "forward_neurons" if net.fused else "relay_forward"
-    _add(net, assembly, store, compute_set, relay_compact(net.costs, tells=bool(told)), title, values | told, body)
+    _add(net, assembly, store, compute_set, relay_compact(net.costs, writes_iteration=bool(handed_on)), title, values | handed_on, body)
 
 
 def _join(net: PoplarNetwork, assembly: Assembly, store: Store) -> None:
@@ -258,11 +258,11 @@ def _show_bits(net: PoplarNetwork, assembly: Assembly, store: Store, bus: BusPla
     values = _common(net, store, (bus,), clock, forward=forward)
     values |= {"bit_words": bit_words(store.width), "bits": f"{store.buffer}_bits[r.index]"}
     values |= _window_values(store, 0, bus, window, again=again)
-    vertex = relay_bits(net.costs, store.steps, window, again=again)
+    vertex = relay_bits(net.costs, store.stored_spikes, window, again=again)
     each, end, shown = [], [], []
     if window.limited:
         shown = ["position0[s * WORKERS + first] = from + capacity0;"]
-    if not again and window.asked:
+    if not again and window.requesting_passes:
         each.append("left = rest - n > left ? rest - n : left;")
         both = 1 + net.further.both
         end = [f"more0[{both} * worker + {n}] = further_windows(left, capacity0);" for n in range(both)]
@@ -299,8 +299,8 @@ def _show(net: PoplarNetwork, assembly: Assembly, store: Store, compute_set: str
     near: list[int] = []
     if store.kind == "events":
         windows = [net.further.window(bus.id, forward=forward) for bus in buses]
-        near = [index for index, window in enumerate(windows) if window.near]
-        vertex = relay_windows(net.costs, store.steps, windows, joins=joins, backward=not forward)
+        near = [index for index, window in enumerate(windows) if window.with_support]
+        vertex = relay_windows(net.costs, store.stored_spikes, windows, joins=joins, backward=not forward)
         found, join = _event_values(net, store, buses, joins, forward)
         for index, (bus, window) in enumerate(zip(buses, windows, strict=True)):
             found |= _window_values(store, index, bus, window)
@@ -331,7 +331,7 @@ def _event_values(net: PoplarNetwork, store: Store, buses: Sequence[BusPlan], jo
     values: Values = {"stored": store.stored, "ids": f"{name}_ids[r.index]", "numbers": f"{name}_numbers[r.index]"}
     if store.bits:
         values = {"width": store.width, "bit_words": bit_words(store.width), "bits": f"{name}_bits[r.index]"}
-    if store.near and not forward:
+    if store.with_support and not forward:
         values["ends"] = f"{name}_ends[r.index]"
     ids_of_word = 2 if store.id_type == "unsigned short" else 1
     join: Body = {
@@ -357,7 +357,7 @@ def _event_values(net: PoplarNetwork, store: Store, buses: Sequence[BusPlan], jo
             "found_ids": f"{name}_found[r.index]",
             "counts": f"{name}_counts[r.index]",
         }
-        if store.near:
+        if store.with_support:
             more, lines = join_near(store)
             values |= more
             join |= {**lines, "head": [*join["head"], *lines["head"]]}
@@ -371,7 +371,7 @@ def _entries(store: Store) -> int:
     return max([b.capacity for b in store.buses] + [b.gradient.capacity for b in store.buses if b.gradient is not None])
 
 
-def _window_values(store: Store, index: int, bus: BusPlan, window: Window, *, again: bool = False) -> Values:
+def _window_values(store: Store, index: int, bus: BusPlan, window: ShownWindow, *, again: bool = False) -> Values:
     """C++ expressions, by field, of a bus's window: the first one of a step, or the next."""
     values: Values = {
         f"capacity{index}": bus.capacity,
@@ -379,14 +379,14 @@ def _window_values(store: Store, index: int, bus: BusPlan, window: Window, *, ag
         f"window{index}": f"Layout::samples({bus.id}_ids, r)",
         f"number{index}": f"Layout::samples({bus.id}_number, r)",
     }
-    if window.near:
+    if window.with_support:
         values = near_values(store, index, bus)
         values |= {} if again else {f"window_before{index}": f"{bus.id}_counts[r.index]"}
     if window.limited:
         values[f"position{index}"] = f"Layout::samples({bus.id}_position, r)"
-    if window.asked and not again:
+    if window.requesting_passes and not again:
         values[f"more{index}"] = f"{bus.id}_more[r.index]"
-    if window.asked > 1 and not again:
+    if window.requesting_passes > 1 and not again:
         values[f"entries{index}"] = bus.gradient.capacity if bus.gradient is not None else 0
     if window.lost and not again:
         values[f"lost{index}"] = f"{bus.id}_lost[r.index]"
@@ -428,7 +428,7 @@ def _bus(net: PoplarNetwork, store: Store, index: int, bus: BusPlan, forward: bo
     if net.further.passes(bus.id, forward=forward):
         body["left"] = ["relay_left_joined" if joins else "relay_left"]
         body["both"] = net.further.both
-        body["asked"] = _asked(net, index, bus)
+        body["requests"] = _requests(net, index, bus)
     if forward and bus.kind == "events" and bus.capacity < bus.width:
         lost = _lost(net, bus, index)
         body["each"].append(f"lost{index}[worker] = lost{index}[worker] + {lost};")
@@ -436,8 +436,8 @@ def _bus(net: PoplarNetwork, store: Store, index: int, bus: BusPlan, forward: bo
     return body
 
 
-def _asked(net: PoplarNetwork, index: int, bus: BusPlan) -> list[Body]:
-    """Who finds how many further windows follow: of the backward pass, where that shows what takes gradient too, another worker."""
+def _requests(net: PoplarNetwork, index: int, bus: BusPlan) -> list[Body]:
+    """The workers that count further windows: worker 1 counts those of the backward pass if these hold the gradient support too."""
     near = bus.gradient is not None
     spikes: Body = {
         "comment": "Further windows.",
@@ -472,10 +472,10 @@ def _next_window(net: PoplarNetwork, assembly: Assembly, store: Store, compute_s
     values |= {"stored": store.stored, "ids": f"{store.buffer}_ids[r.index]", "numbers": f"{store.buffer}_numbers[r.index]"}
     body: Body = {"buses": [], "near_buses": [], "id_type": store.id_type, "slot": slot(net, store, "t")}
     windows = [net.further.window(bus.id, forward=not backward) for bus in limited]
-    if any(window.near for window in windows):
+    if any(window.with_support for window in windows):
         values["ends"] = f"{store.buffer}_ends[r.index]"
     for index, (bus, window) in enumerate(zip(limited, windows, strict=True)):
         values |= _window_values(store, index, bus, window, again=True)
-        body["near_buses" if window.near else "buses"].append({"index": index, "comment": "The next window."})
-    vertex = next_window(net.costs, store.steps, windows)
+        body["near_buses" if window.with_support else "buses"].append({"index": index, "comment": "The next window."})
+    vertex = next_window(net.costs, store.stored_spikes, windows)
     _add(net, assembly, store, compute_set, vertex, "Shows the next window of a step.", values, body)

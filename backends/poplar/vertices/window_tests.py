@@ -48,7 +48,7 @@ def add_window_test(net: PoplarNetwork, assembly: Assembly, first_table: int) ->
 def _levels(net: PoplarNetwork, assembly: Assembly, direction: Direction, first_table: int) -> None:
     test = net.window_test
     assert test is not None
-    each = ", ".join(f"&{bus.id}_more" for bus in net.asked)
+    each = ", ".join(f"&{bus.id}_more" for bus in net.requesting_buses)
     assembly.variable("Tensor", "told", f"in_order({{{each}}}, tables[{first_table}])", "what relays say, by tile")
     below = "told"
     for level in range(len(test.levels)):
@@ -87,7 +87,7 @@ def window_test_tables(net: PoplarNetwork) -> Iterator[list[list[int]]]:
     test = net.window_test
     if test is None:
         return
-    pieces = [[number, relay] for number, bus in enumerate(net.asked) for relay in range(len(bus.relays))]
+    pieces = [[number, relay] for number, bus in enumerate(net.requesting_buses) for relay in range(len(bus.relays))]
     yield [pieces[place] for place in test.order.tolist()]
     for below, level in zip(test.below, test.levels, strict=True):
         ends = [0, *(test.words * below.end).tolist()]

@@ -101,7 +101,7 @@ class PoplarExecutor:
             taken = self._emulator.ipus
             raise Error(f"the model uses {ipus} IPUs, and its custom operation the tiles of {taken}; put a block on the last one")
         if ipus & (ipus - 1) and not options.round_up:
-            raise Error(f"the model uses {ipus} IPUs; their number has to be a power of two, or autoRoundNumIPUs(True)")
+            raise Error(f"the model uses {ipus} IPUs; their number has to be a power of two; call autoRoundNumIPUs(True) to round it up")
         if len(blocks) < 2 or not options.strategy.pipelined:
             return
         stages = 2 * len(blocks) - 1 if self._optimizer is not None else len(blocks)

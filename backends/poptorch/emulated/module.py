@@ -35,7 +35,7 @@ def make_poptorch(machine: str = "ipu2", tiles: int = 0, ipus: int = 1) -> Modul
     def inference_model(model: torch.nn.Module, options: options.Options | None = None) -> PoplarExecutor:
         return PoplarExecutor(emulator, model, options, None)
 
-    module = ModuleType("poptorch", "Stand-in for PopTorch on snnc's emulator.")
+    module = ModuleType("poptorch", "Substitute for PopTorch on snnc's emulator.")
     public = {
         "custom_op": emulator.custom_op,
         "identity_loss": emulator.identity_loss,

@@ -40,9 +40,9 @@ class Emulator:
         given = dict(attributes or {})
         for key, value in given.items():
             if not (isinstance(value, str) and value.isascii()):
-                raise Error(f"the attribute {key!r} is {value!r}; the stand-in of PopTorch takes ASCII strings")
+                raise Error(f"the attribute {key!r} is {value!r}; the substitute for PopTorch takes ASCII strings")
         if wrong := [str(t.dtype) for t in (*inputs, *example_outputs) if t.dtype != torch.float32]:
-            raise Error(f"the stand-in of PopTorch passes 32-bit floats to custom operations, not {wrong[0]}")
+            raise Error(f"the substitute for PopTorch passes 32-bit floats to custom operations, not {wrong[0]}")
         wanted = (domain, name, domain_version, tuple(sorted(given.items())), tuple(tuple(t.shape) for t in inputs))
         if wanted not in self.operations:
             shapes = [tuple(t.shape) for t in inputs]

@@ -11,7 +11,7 @@ class Error(RuntimeError):
 
 
 class OutputMode(enum.IntEnum):
-    """The returned results of a call; Default: Final when training, else All."""
+    """The results that a call returns; Default: Final in training, else All."""
 
     Final = 0
     EveryN = 1
@@ -50,7 +50,7 @@ class TrainingOptions:
         self.gradient_accumulation = 1
 
     def gradientAccumulation(self, number: int) -> TrainingOptions:  # noqa: N802  # PopTorch's name
-        """Take so many micro-batches for each update."""
+        """Set the number of micro-batches of each update."""
         self.gradient_accumulation = positive("gradientAccumulation", number)
         return self
 
@@ -77,17 +77,17 @@ class Options:
         self.round_up = False
 
     def deviceIterations(self, number: int) -> Options:  # noqa: N802
-        """Update weights so many times in a call."""
+        """Set the number of weight updates in a call."""
         self.device_iterations = positive("deviceIterations", number)
         return self
 
     def replicationFactor(self, number: int) -> Options:  # noqa: N802
-        """Run so many copies of the model."""
+        """Set the number of replicas of the model."""
         self.replication_factor = positive("replicationFactor", number)
         return self
 
     def useIpuModel(self, chosen: bool) -> Options:  # noqa: N802
-        """Take Graphcore's model of an IPU, which knows no replicas."""
+        """Use Graphcore's model of an IPU, which does not support replicas."""
         self.ipu_model = chosen
         return self
 
@@ -96,7 +96,7 @@ class Options:
         return self
 
     def enableExecutableCaching(self, path: str) -> Options:  # noqa: N802
-        """Accept a folder; the emulator has a cache of its own."""
+        """Accept a folder and ignore it; the emulator has its own cache."""
         return self
 
     def randomSeed(self, seed: int) -> Options:  # noqa: N802
@@ -111,7 +111,7 @@ class Options:
     def outputMode(self, mode: OutputMode, period: int | None = None) -> Options:  # noqa: N802
         """Choose the returned results."""
         if mode not in (OutputMode.All, OutputMode.Final, OutputMode.Default):
-            raise Error(f"the stand-in of PopTorch returns all results or the last one, not {mode.name}")
+            raise Error(f"the substitute for PopTorch returns all results or the last one, not {mode.name}")
         self.mode = mode
         return self
 
@@ -122,7 +122,7 @@ class Options:
 
 
 def positive(name: str, number: int) -> int:
-    """Return `number`, or raise when it is not 1 or more."""
+    """Return `number`; raise an error if it is below 1."""
     if isinstance(number, bool) or int(number) != number or number < 1:
         raise Error(f"{name} is {number}; it has to be 1 or more")
     return int(number)

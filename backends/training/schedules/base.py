@@ -132,6 +132,6 @@ def value_at(schedule: Callable[[int], float], when: Moment) -> float:
 
 
 def later(when: Moment, updates: int) -> Moment:
-    """Return `when` on a clock that starts after so many updates; epochs are counted from the same update."""
+    """Return `when` on a clock that starts `updates` later; epochs are counted from the same update."""
     epoch = None if when.epoch is None or not when.batches else (when.update - updates) // when.batches
     return replace(when, update=when.update - updates, epoch=epoch)

@@ -173,7 +173,7 @@ class Steps(Schedule):
     first
         The value before the first of them.
     factor
-        What each multiplies the value by (there ``gamma``).
+        Factor of each reduction (``gamma`` in PyTorch).
     values
         The value after each of them; in place of `factor`.
     updates, epochs

@@ -20,11 +20,11 @@ class Plateau(Schedule):
     first
         The value at the start.
     factor
-        What a reduction multiplies it by, below 1.
+        Factor of a reduction, below 1.
     patience
         Epochs without a better loss that are let pass.
     threshold, threshold_mode
-        What counts as better: below ``best * (1 - threshold)`` (``"rel"``) or ``best - threshold`` (``"abs"``).
+        Limit of an improvement: a loss below ``best * (1 - threshold)`` (``"rel"``) or ``best - threshold`` (``"abs"``).
     cooldown
         Epochs after a reduction in which none is counted.
     min_lr

@@ -20,7 +20,7 @@ Hidden = Callable[[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor | None
 Readout = Callable[[torch.Tensor, torch.Tensor], tuple[torch.Tensor, torch.Tensor]]
 """Currents [steps, B, classes] and membrane -> the sum of the membranes, and the last one."""
 CHUNK = 10
-"""Most time steps that one compiled graph holds: a whole sequence takes minutes to compile and runs no faster."""
+"""Most time steps of one compiled graph: a whole sequence takes minutes to compile and runs no faster."""
 
 
 WARM_STEPS = 3
@@ -38,12 +38,12 @@ def load() -> None:
 
 
 class TorchEngine(ABC):
-    """Layer by layer over whole sequences: the product of all inputs with the weights is one call, only what is recurrent is in a loop.
+    """Layer by layer over whole sequences: all inputs are multiplied with the weights in one call, and only the recurrence is in a loop.
 
     Attributes
     ----------
     scale, readout_scale
-        What currents are multiplied by (in the weights), for neurons in other units.
+        Factors of the currents (applied to the weights), for neurons in other units.
     """
 
     scale: float = 1.0

@@ -1,8 +1,8 @@
 """Norse: its functional box neurons, without the synaptic current that the model lacks.
 
-Norse's step is v + 0.1 (i - v) with dt / tau = 0.1, so that currents are taken ten times. Its SuperSpike is 1 / (1 + |x|)^2 whatever
-`alpha` says (norse 1.1, ``torch/functional/superspike.py``), so that membranes are in units of 1/25. That makes the derivative by the
-current 25 times the model's: the gradient of the spikes is scaled back outside of the neuron.
+Norse's step is v + 0.1 (i - v) with dt / tau = 0.1, so currents are multiplied by ten. Its SuperSpike is 1 / (1 + |x|)^2 for any
+`alpha` (norse 1.1, ``torch/functional/superspike.py``), so membranes are in units of 1/25. The derivative by the current is then 25
+times the model's, which is undone outside the neuron by scaling the gradient of the spikes.
 """
 
 from __future__ import annotations

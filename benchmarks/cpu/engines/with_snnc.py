@@ -75,7 +75,7 @@ def _precision(mode: str) -> Precision:
 
 
 def _placed(x: Array, device: str) -> Any:
-    """Return the batch where the program runs."""
+    """Return the batch on the device of the program."""
     if device == "cpu":
         return x
     import torch
@@ -84,6 +84,6 @@ def _placed(x: Array, device: str) -> Any:
 
 
 def _save_memory(engine: Any, inputs: dict[str, Any], workload: Workload) -> None:
-    """Allow a training step a fiftieth more than the least that it is predicted to need by the spikes of a run, which keeps no history."""
+    """Bound a training step's memory to the predicted minimum for the spikes of a forward run, plus a fiftieth."""
     engine.forward(inputs, {})
     engine.memory = engine.least_memory(workload.steps, workload.batch) * 51 // 50

@@ -17,7 +17,7 @@ VERSIONS = ("snntorch", "torch")
 
 
 class Engine(TorchEngine):
-    """See :class:`~snnc.benchmarks.cpu.engine.Engine`; ``RLeaky`` would add a bias to the recurrent weights, so they stand in the loop."""
+    """See :class:`~snnc.benchmarks.cpu.engine.Engine`; ``RLeaky`` would add a bias to the recurrent weights."""
 
     def neurons(self, wrap: Wrap) -> tuple[Hidden, Readout]:
         """See :class:`~snnc.benchmarks.cpu.engines.torch_steps.TorchEngine`."""

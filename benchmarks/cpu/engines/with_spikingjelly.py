@@ -52,7 +52,7 @@ class Engine(TorchEngine):
         return wrap(lif), wrap(li)
 
     def hidden(self, currents: torch.Tensor, recurrent: torch.Tensor | None) -> torch.Tensor:
-        """Multi-step mode where it applies; a compiled loop may beat its operators, which hold a loop of their own on a CPU."""
+        """Use multi-step mode if possible; a compiled loop may be faster than its operators, which loop themselves on a CPU."""
         if recurrent is not None or self.compiled:
             return super().hidden(currents, recurrent)
         functional.reset_net(self._nodes)

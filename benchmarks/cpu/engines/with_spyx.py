@@ -1,4 +1,4 @@
-"""Spyx: its surrogate and its scan over time, with the model's neuron written to its contract of stateful layers."""
+"""Spyx: its surrogate and its scan over time, with the model's neuron as one of its stateful layers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ State = tuple[jax.Array, jax.Array]
 
 @dataclass(frozen=True)
 class _ResetToZero:
-    """``spyx.nn.LIF`` takes the threshold off and spikes a step later; the model sets to zero."""
+    """A LIF neuron that resets to zero; ``spyx.nn.LIF`` subtracts the threshold and spikes a step later."""
 
     recurrent: jax.Array | None
 
@@ -37,7 +37,7 @@ class _ResetToZero:
 
 @dataclass(frozen=True)
 class _Summed:
-    """``spyx.nn.LI`` with the sum of its membranes, so that no sequence of them is kept."""
+    """``spyx.nn.LI`` with a running sum of its membrane, so that no sequence is stored."""
 
     def __call__(self, x: jax.Array, state: State) -> tuple[None, State]:
         m, total = state

@@ -115,9 +115,9 @@ def firing_neuron(
     Parameters
     ----------
     name
-        Of the model.
+        Name of the model.
     firing, update
-        How ``v`` fires and resets, and what it becomes in a step.
+        The firing and reset of ``v``, and its update in a step.
     params
         Parameters of `update` and `current`, with their default values.
     threshold, v_reset

@@ -13,7 +13,7 @@ No baseline replicates a layer, and each may use all tiles. If there are two for
 
 from __future__ import annotations
 
-from snnc.compiler.tiles.baselines.baselines import BASELINES, SNNC, check_strategy, deals, place
-from snnc.compiler.tiles.baselines.deal import Deal, LayerShare
+from snnc.compiler.tiles.baselines.assignment import Assignment, LayerShare
+from snnc.compiler.tiles.baselines.baselines import BASELINES, SNNC, assignments, check_strategy, place
 
-__all__ = ["BASELINES", "SNNC", "Deal", "LayerShare", "check_strategy", "deals", "place"]
+__all__ = ["BASELINES", "SNNC", "Assignment", "LayerShare", "assignments", "check_strategy", "place"]

@@ -8,8 +8,8 @@ from typing import Final
 
 import numpy as np
 
-from snnc.compiler.tiles.baselines import at_random, linear, partition
-from snnc.compiler.tiles.baselines.deal import Deal
+from snnc.compiler.tiles.baselines import linear, partition, random_assignment
+from snnc.compiler.tiles.baselines.assignment import Assignment
 from snnc.compiler.tiles.baselines.partition import NeuronFlow
 from snnc.compiler.tiles.cycles.block_cycles import step_cycles
 from snnc.compiler.tiles.errors import StrategyError
@@ -21,7 +21,7 @@ from snnc.compiler.tiles.problem import MappingProblem
 SNNC: Final = "snnc"
 BASELINES: Final = ("linear", "random", "metis", "greedy")
 SEED: Final = 0
-"""Seed of random deals and of METIS."""
+"""Seed of random assignments and of METIS."""
 
 
 def check_strategy(strategy: str) -> None:
@@ -36,8 +36,8 @@ def check_strategy(strategy: str) -> None:
         raise StrategyError(f"the strategy {strategy!r} is not known; it is {SNNC}, or a baseline: {', '.join(BASELINES)}.")
 
 
-def deals(problem: MappingProblem, strategy: str, tiles: int) -> Iterator[Deal]:
-    """Yield the forms of a baseline on `tiles` tiles, each a deal to be priced.
+def assignments(problem: MappingProblem, strategy: str, tiles: int) -> Iterator[Assignment]:
+    """Yield the forms of a baseline on `tiles` tiles, each an assignment to be priced.
 
     Raises
     ------
@@ -50,8 +50,8 @@ def deals(problem: MappingProblem, strategy: str, tiles: int) -> Iterator[Deal]:
         yield linear.each_layer(sizes, tiles)
         yield linear.one_after_the_other(sizes, tiles)
     elif strategy == "random":
-        yield at_random.one_by_one(sizes, tiles, rng)
-        yield at_random.in_runs(sizes, tiles, rng)
+        yield random_assignment.one_by_one(sizes, tiles, rng)
+        yield random_assignment.in_runs(sizes, tiles, rng)
     else:
         works, flows = _works(problem), _flows(problem)
         if strategy == "greedy":
@@ -62,15 +62,15 @@ def deals(problem: MappingProblem, strategy: str, tiles: int) -> Iterator[Deal]:
 
 
 @lru_cache(maxsize=16)
-def _metis(sizes: tuple[int, ...], works: tuple[float, ...], flows: tuple[NeuronFlow, ...], tiles: int, *, recursive: bool) -> Deal:
+def _metis(sizes: tuple[int, ...], works: tuple[float, ...], flows: tuple[NeuronFlow, ...], tiles: int, *, recursive: bool) -> Assignment:
     """Cached: METIS takes seconds, and other window sizes, or machines that differ only in their exchange, repeat the question."""
     return partition.metis(partition.make_runs(sizes, works, flows, tiles), flows, sizes, tiles, SEED, recursive=recursive)
 
 
-def place(problem: MappingProblem, deal: Deal) -> Placement:
-    """Make a placement of a deal."""
-    workers, last = problem.target.workers, max(int(share.tiles[-1]) for share in deal)
-    ranges = tuple(ScatteredRange.of_tiles(share.tiles, share.neurons, problem.batch, workers) for share in deal)
+def place(problem: MappingProblem, assignment: Assignment) -> Placement:
+    """Make a placement of an assignment."""
+    workers, last = problem.target.workers, max(int(share.tiles[-1]) for share in assignment)
+    ranges = tuple(ScatteredRange.of_tiles(share.tiles, share.neurons, problem.batch, workers) for share in assignment)
     return Placement(ranges, last // problem.target.tiles_per_chip + 1)
 
 

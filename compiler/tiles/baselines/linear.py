@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 
-from snnc.compiler.tiles.baselines.deal import Deal, LayerShare, cut
+from snnc.compiler.tiles.baselines.assignment import Assignment, LayerShare, split_layers
 from snnc.compiler.tiles.placement.grouping import Ints, neurons_per_tile
 
 
-def each_layer(sizes: tuple[int, ...], tiles: int) -> Deal:
+def each_layer(sizes: tuple[int, ...], tiles: int) -> Assignment:
     """Spread each layer separately, from tile 0 on; a layer with fewer neurons than tiles uses one tile per neuron."""
     return tuple(LayerShare(np.arange(min(n, tiles), dtype=np.int64), neurons_per_tile(n, min(n, tiles))) for n in sizes)
 
 
-def one_after_the_other(sizes: tuple[int, ...], tiles: int) -> Deal:
+def one_after_the_other(sizes: tuple[int, ...], tiles: int) -> Assignment:
     """Put the neurons of all layers in one row, and cut it into equal parts, one per tile."""
-    return cut(in_order(sum(sizes), tiles), sizes)
+    return split_layers(in_order(sum(sizes), tiles), sizes)
 
 
 def in_order(neurons: int, tiles: int) -> Ints:

@@ -9,7 +9,7 @@ from typing import Final
 
 import numpy as np
 
-from snnc.compiler.tiles.baselines.deal import Deal, cut
+from snnc.compiler.tiles.baselines.assignment import Assignment, split_layers
 from snnc.compiler.tiles.errors import NoPartitionerError
 from snnc.compiler.tiles.partition.child_process import ask
 from snnc.compiler.tiles.placement.grouping import Floats, Ints
@@ -78,7 +78,7 @@ def make_graph(runs: Runs, flows: tuple[NeuronFlow, ...]) -> tuple[Ints, Ints, I
     return both.indptr.astype(np.int64), both.indices.astype(np.int64), weights
 
 
-def metis(runs: Runs, flows: tuple[NeuronFlow, ...], sizes: tuple[int, ...], tiles: int, seed: int, *, recursive: bool) -> Deal:
+def metis(runs: Runs, flows: tuple[NeuronFlow, ...], sizes: tuple[int, ...], tiles: int, seed: int, *, recursive: bool) -> Assignment:
     """Let METIS choose the tile of every node.
 
     Raises
@@ -104,7 +104,7 @@ def metis(runs: Runs, flows: tuple[NeuronFlow, ...], sizes: tuple[int, ...], til
         recursive=recursive,
         seed=seed,
     )
-    return cut(np.repeat(parts, runs.neurons), sizes)
+    return split_layers(np.repeat(parts, runs.neurons), sizes)
 
 
 def has_metis() -> bool:
@@ -114,7 +114,7 @@ def has_metis() -> bool:
     return find_spec("pymetis") is not None
 
 
-def greedy(runs: Runs, sizes: tuple[int, ...], tiles: int, tiles_per_chip: int) -> Deal:
+def greedy(runs: Runs, sizes: tuple[int, ...], tiles: int, tiles_per_chip: int) -> Assignment:
     """Cut the row of nodes over chips by even work, so that neighbours share one; on each chip the largest node goes to the freest tile."""
     chips = -(-tiles // tiles_per_chip)
     middle = np.cumsum(runs.work) - runs.work / 2
@@ -127,4 +127,4 @@ def greedy(runs: Runs, sizes: tuple[int, ...], tiles: int, tiles_per_chip: int) 
             load, tile = heapq.heappop(free)
             parts[node] = tile
             heapq.heappush(free, (load + float(runs.work[node]), tile))
-    return cut(np.repeat(parts, runs.neurons), sizes)
+    return split_layers(np.repeat(parts, runs.neurons), sizes)

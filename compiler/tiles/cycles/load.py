@@ -46,7 +46,7 @@ class Load:
         self._number = 0
 
     def add(self, tiles: Ints | int, cycles: Any, number: Any = 1) -> None:
-        """Give tiles (one may occur several times) `number` vertices each, of so many cycles in every run."""
+        """Add `number` vertices of `cycles` cycles in every run to each of `tiles` (a tile may occur several times)."""
         where, each = np.atleast_1d(np.asarray(tiles, dtype=np.int64)), np.asarray(cycles, dtype=np.float64)
         if np.ndim(number) == 0:
             times: Any = int(number)
@@ -128,7 +128,7 @@ class Load:
         if not self.vertices:
             return 0.0
         tiles, kind = np.concatenate(self._tiles), np.concatenate(self._kinds)
-        # Where every vertex has a worker of its own, the longest of all tiles decides: such tiles need not be told apart.
+        # If every vertex has its own worker, the longest vertex of all tiles decides: such tiles need not be distinguished.
         workers, serial = self.problem.target.workers, np.array(self._shared, dtype=bool)[kind]
         crowded = np.bincount(tiles[~serial], minlength=self.problem.target.tiles) > workers
         crowded[tiles[serial]] = True
@@ -163,7 +163,7 @@ class Load:
         return self._told_apart(tiles, kind, np.arange(self._number))
 
     def _told_apart(self, tiles: Ints, kind: Ints, used: Ints) -> _Alike:
-        """Tiles told apart by their vertices, whose kinds are places in `used`."""
+        """Groups of tiles with the same vertices, whose kinds are indices into `used`."""
         label = _labels(1 << self._number.bit_length())[used]
         cycles, shared = self._rows(used), np.array(self._shared, dtype=bool)[used]
         sums = np.bincount(tiles, weights=label[kind], minlength=self.problem.target.tiles)

@@ -373,7 +373,7 @@ def _overflow_test(layout: Layout, part: str, runs: int) -> tuple[SuperstepDraft
 
 
 def _rounds(problem: MappingProblem, runs: int, *, backward: bool) -> int:
-    """Expected further windows of so many iterations."""
+    """Expected number of further windows in `runs` iterations."""
     return round(problem.further_windows(backward=backward) * runs / problem.segments.iterations)
 
 

@@ -32,7 +32,7 @@ def returned_amounts(problem: MappingProblem, layer: Layer, columns: Any, sample
 
 
 def halvings(ids: Ints) -> Ints:
-    """Halvings of a search in so many ids: the bits of that number."""
+    """Steps of a bisection over this many ids: the bits of that number."""
     found: Ints = np.frexp(ids.astype(np.float64))[1].astype(np.int64)
     return found
 

@@ -58,7 +58,7 @@ def keys_passed(events: Any) -> Any:
 
 
 def target_amounts(link: Link, held: dict[str, Any], samples: Any, events: Any, passed: Any, usual: float = 0.0) -> dict[str, Any]:
-    """Amounts of one connection on its target's side, where each sample shows so many `events`.
+    """Amounts of one connection on its target's side, for `events` events per sample.
 
     `passed` is the part of a table's keys that their search walks past, see :func:`keys_passed`; `usual` is the mean number of events: how
     long it takes to find the first that may reach a block hardly depends on their number. A block walks through the events from its first

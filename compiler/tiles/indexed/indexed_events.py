@@ -65,7 +65,7 @@ def drawn_cycles(layout: Layout, link: Link, blocks: Blocks, cost: CodeletCost, 
     read = layout.problem.memo.get(("read spikes", bus.id, windows), lambda: _read(layout.problem, bus, windows))
     ranges, of_block = np.unique(np.stack([blocks.first, blocks.samples]), axis=1, return_inverse=True)
     key = ("looked up", link.id, cut_key(where), windows)
-    # What whole steps send is the same whatever the schedule.
+    # The data of whole steps does not depend on the schedule.
     memo = layout.problem.drawn if windows == "whole" else layout.problem.memo
     looked_up = memo.get(key, lambda: list(_looked_up(tables, read, *ranges)))
     walked, rows = _walked(tables, prices), read.rows

@@ -17,13 +17,13 @@ from snnc.compiler.tiles.placement.grouping import Floats, Ints, column_groups, 
 from snnc.compiler.tiles.placement.tile_range import TileRange
 
 KEPT: Final = 4
-"""Cuts whose tables are kept while placements are compared."""
+"""Number of cuts whose tables are cached while placements are compared."""
 Side: TypeAlias = Literal["target", "source"]
 
 
 @dataclass(frozen=True, eq=False)
 class IndexedLink:
-    """What an indexed connection joins; `weight_learns` and `bias_learns` tell what training changes."""
+    """An indexed connection; `weight_learns` and `bias_learns`: whether training changes its weight and its bias."""
 
     op: IndexedOp
     buffers: Mapping[str, Buffer]

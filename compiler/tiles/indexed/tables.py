@@ -20,7 +20,7 @@ from snnc.compiler.ir.arrays.indexed_maps import IndexedMap
 Ints: TypeAlias = npt.NDArray[np.int64]
 
 SPARSE: Final = 4
-"""Rows are found by keys where the sources of a group are fewer than one in so many of those between the first and the last."""
+"""Rows are found by keys if the sources of a group are fewer than one in this many of those between the first and the last."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,7 +191,7 @@ def source_tables(found: IndexedMap, first: Ints, count: Ints) -> IndexTables:
 
 
 def _clipped(found: IndexedMap, first: Ints, count: Ints) -> _Entries:
-    """Deal entries to the groups of their targets; an entry that reaches several groups is cut."""
+    """Assign entries to the groups of their targets; an entry that reaches several groups is cut."""
     stop = first + count
     begin = np.searchsorted(stop, found.target, side="right")
     end = np.searchsorted(first, found.target + found.length, side="left")

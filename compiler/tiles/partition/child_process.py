@@ -42,7 +42,7 @@ def ask(library: Literal["mtkahypar", "metis"], **given: Any) -> Ints:
     except (ValueError, EOFError, OSError):
         raise _crash(library, "gave no answer") from None
     if found.shape != (vertices,) or (vertices and not 0 <= found.min() <= found.max() < int(given["parts"])):
-        raise _crash(library, f"gave {found.size:,} parts for {vertices:,} vertices, or parts that were not asked for")
+        raise _crash(library, f"gave {found.size:,} parts for {vertices:,} vertices, or parts outside the requested number")
     return found
 
 

@@ -127,7 +127,7 @@ def _put(whole: Array, values: Array, place: PlaceInWhole) -> None:
 
 
 def _same_place(whole: PopulationInfo, name: str, part: PopulationInfo) -> str | None:
-    """The state or output buffer of `part` that corresponds to `name` of `whole`; None if nobody reads it there."""
+    """The state or output buffer of `part` that corresponds to `name` of `whole`; None if it has no reader there."""
     if name in whole.kernel.states:
         labels = {part.kernel.labels[s]: s for s in part.kernel.states}
         return labels.get(whole.kernel.labels[name])

@@ -4,7 +4,7 @@ Tiles and workers take runs of neurons, and each superstep waits for the run wit
 network, runs of ten neurons with some 40 connections each differ by a tenth in their incoming connections. Here neurons stay near their
 place (neighbours often have the same sources), but within a stretch the next neuron is the one that brings the sums so far closest to the
 stretch's mean: the error is carried on, as in dithering. Every fourth is the one that differs most, while
-many remain to compensate for it; those with far more work than the mean wait until the sums fall behind.
+many remain to compensate for it; those with far more work than the mean wait until the sums fall below the mean.
 """
 
 from __future__ import annotations

@@ -127,7 +127,7 @@ class _Work:
             case Output() if (source := recorded(self.graph, name))[0] in self.members:
                 self._outputs(name, operation, *source)
             case Flatten() | Reshape() if self.graph.incoming(name)[0].source in self.members:
-                pass  # lies before outputs alone, which tell their shape themselves
+                pass  # lies before outputs only, which have shapes themselves
             case _:
                 self.made.add(name, operation)
 

@@ -49,7 +49,7 @@ class Clocks:
         self._known: list[tuple[Mapping[str, Any], Plan]] = []
 
     def plan(self, arguments: Mapping[str, Any], target: Target) -> Plan | None:
-        """Return the cached plan for these arguments and `target`, whatever its clock; None if there is none."""
+        """Return the cached plan for these arguments and `target`, with any clock; None if there is none."""
         found = (plan for other, plan in self._known if differ_in_clock_only(plan.target, target) and _same(_at(other, target), arguments))
         return next((replace(plan, target=target) for plan in found), None)
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from snnc.compiler.ir.plan import Phase
 from snnc.compiler.machines.target import Streaming
-from snnc.compiler.tiles.baselines import deals, place
+from snnc.compiler.tiles.baselines import assignments, place
 from snnc.compiler.tiles.cycles.predict import phase, supersteps
 from snnc.compiler.tiles.exchange.traffic import Layout
 from snnc.compiler.tiles.gradients.parameter_copies import weights_to_replicas
@@ -25,7 +25,7 @@ from snnc.compiler.tiles.placement.blocks import cut_key
 from snnc.compiler.tiles.placement.choices import Choice, all_within, choices
 from snnc.compiler.tiles.placement.cut import Cut
 from snnc.compiler.tiles.placement.grouping import Floats
-from snnc.compiler.tiles.placement.lay_out import lay_out
+from snnc.compiler.tiles.placement.layouts import make_layout
 from snnc.compiler.tiles.placement.placement import Placement, chip_counts, copy_counts, each_once, placements
 from snnc.compiler.tiles.placement.refine import changes, placed, shapes_of
 from snnc.compiler.tiles.placement.sharing import sharing_tiles
@@ -116,7 +116,7 @@ class Search:
         return self._prices[key]
 
     def _price_anew(self, placement: Placement, *, local_relays: bool) -> Priced | None:
-        layout = lay_out(self.problem, placement, local_relays=local_relays)
+        layout = make_layout(self.problem, placement, local_relays=local_relays)
         known = bytes_before_pricing(layout)
         if known > self.problem.target.tile_bytes:
             if known >= self._least_known:
@@ -252,8 +252,8 @@ class Search:
     def run_baseline(self, strategy: str, chips: int | None) -> Search:
         """Price every form of a baseline, with relays near their source and anywhere; on all numbers of chips, if none is given."""
         for count in chip_counts(self.problem, chips):
-            for deal in deals(self.problem, strategy, count * self.problem.target.tiles_per_chip):
-                placement = place(self.problem, deal)
+            for assignment in assignments(self.problem, strategy, count * self.problem.target.tiles_per_chip):
+                placement = place(self.problem, assignment)
                 for local_relays in (True, False):
                     self.price(placement, local_relays=local_relays)
         return self

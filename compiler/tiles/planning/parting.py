@@ -253,7 +253,7 @@ def activity_of(parts: Parts, activity: Activity | None) -> Activity | None:
 
 
 def _counts_of_parts(parts: Parts, counts: Mapping[str, Array], rates: Mapping[str, Array]) -> dict[str, Array]:
-    """Deal what was counted of whole buffers, [steps, samples], to their parts at random, by what is theirs in the mean."""
+    """Distribute counts of whole buffers, [steps, samples], over their parts at random, in proportion to the parts' mean activity."""
     random, found = np.random.default_rng(0), {}
     for of, counted in counts.items():
         mine = {name: place.index for name, place in parts.between.buffers.items() if place.whole == of}

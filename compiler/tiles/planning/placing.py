@@ -100,7 +100,7 @@ def map_program(
     Parameters
     ----------
     program, chosen
-        The program, of a fixed number of steps, and what was asked for.
+        The program, with a fixed number of steps, and the options of its plan.
     activity
         Measured or assumed spikes.
     machine

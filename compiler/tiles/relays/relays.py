@@ -21,7 +21,7 @@ _TRIED: Final = tuple(sorted({n for k in range(16) for n in (1 << k, 3 << k)}))
 
 
 def _relay_cycles(problem: MappingProblem, source: BusSource, rows: MaskRows | None, samples: Ints) -> Floats:
-    """Tile cycles of a relay with so many samples in one iteration, both directions: computing, and receiving the source's data."""
+    """Tile cycles of a relay with `samples` samples in one iteration, both directions: computing, and receiving the source's data."""
     target = problem.target
     works = [windows_work(problem, source, rows, samples, forward=True)]
     if rows is not None and source.kind == "spikes":

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from snnc.compiler.tiles.schedule.window_test import Direction
-from snnc.compiler.tiles.vertices.relay_vertices import Window
+from snnc.compiler.tiles.vertices.relay_vertices import ShownWindow
 
 
 @dataclass(frozen=True)
@@ -72,12 +72,12 @@ class FurtherWindows:
             return 0
         return 2 if forward and self.sizes[bus].gradient_capacity is not None else 1
 
-    def window(self, bus: str, *, forward: bool) -> Window:
+    def window(self, bus: str, *, forward: bool) -> ShownWindow:
         """What a relay's vertex shows of a bus in a pass."""
         sizes = self.sizes[bus]
         support = sizes.gradient_capacity is not None and not forward
         lost = forward and sizes.events and sizes.capacity < sizes.width
-        return Window(support, sizes.limited(backward=support), self.passes(bus, forward=forward), lost)
+        return ShownWindow(support, sizes.limited(backward=support), self.passes(bus, forward=forward), lost)
 
 
 def numbers_of_relay(workers: int, *, bits: bool, external: bool, lag: int) -> int:

@@ -62,7 +62,8 @@ def code_of(assignments: Sequence[Assignment], results: Iterable[str]) -> BlockC
 def forward_code(layer: Layer, supports: Collection[int], *, saved: bool) -> BlockCode:
     """Return the code of a step.
 
-    `supports` are the outputs whose masks also show neurons in the support of the surrogate; with `saved`, values are kept for the adjoint.
+    `supports` are the outputs whose masks also show neurons in the support of the surrogate; with `saved`, values are stored for the
+    adjoint.
     """
     kernel = layer.kernel
     used = {source.buffer for source in layer.sent} | set(layer.recorded)

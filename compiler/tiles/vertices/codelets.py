@@ -1,7 +1,7 @@
 """The codelets that every tile holds: how many vertices of each, their fields, and the instructions that they take.
 
-A class is told apart by what it is printed from: its cost, the connections or buses that it reads, its equations. Two populations of one
-structure share a class on a tile. Each field of an emitted codelet takes a word; back ends print those of a
+A class is identified by the data from which it is printed: its cost, the connections or buses that it reads, its equations. Two populations
+of one structure share a class on a tile. Each field of an emitted codelet takes a word; back ends print those of a
 :class:`~snnc.compiler.tiles.vertices.vertex_spec.VertexSpec` from the same description.
 """
 

@@ -146,7 +146,7 @@ class CodeletCost:
         """The same with further loops."""
         return replace(self, loops=tuple(sorted({*self.loops, *loops})))
 
-    def asking(self) -> CodeletCost:
+    def with_request(self) -> CodeletCost:
         """The same for a relay that computes the number of further windows for the remaining events: an integer division."""
         return replace(self, single=WINDOWS_LEFT)
 

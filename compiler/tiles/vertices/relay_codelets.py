@@ -9,7 +9,7 @@ from snnc.compiler.tiles.network import BusSource
 from snnc.compiler.tiles.problem import MappingProblem
 from snnc.compiler.tiles.relays.buses import Bus, ids_stored
 from snnc.compiler.tiles.vertices.relay_vertices import (
-    Steps,
+    StoredSpikes,
     id_type,
     next_window,
     relay_bits,
@@ -21,28 +21,28 @@ from snnc.compiler.tiles.vertices.relay_vertices import (
 from snnc.compiler.tiles.vertices.vertex_spec import VertexSpec
 
 Codelet: TypeAlias = tuple[Hashable, VertexSpec, int]
-"""What tells the class apart, its description, and vertices of a relay."""
+"""Key of the class, its description, and its vertices on a relay."""
 
 
 def relay_codelets(problem: MappingProblem, source: BusSource) -> Iterator[Codelet]:
-    """The classes that each relay of `source` has a vertex of."""
+    """The classes of which each relay of `source` has vertices."""
     buses, bits, joins, costs = problem.buses_of(source), source in problem.bits, not source.external, problem.costs
     if source.kind == "values":
         for forward in (True, False)[: 1 + problem.training]:
             vertex = relay_values(costs, len(buses), joins=joins and forward)
             yield _codelet(problem, vertex, source, buses, forward=forward)
     else:
-        kept = steps_of(problem, source)
+        stored = stored_spikes(problem, source)
         if joins:
             key = "relay_compact", source in problem.windowed
-            yield key, relay_compact(costs, tells=problem.fused is None), 1
+            yield key, relay_compact(costs, writes_iteration=problem.fused is None), 1
             yield _windows(problem, source, [bus for bus in buses if bus.lag == 1] if bits else buses, joins=True, forward=True)
         listed = [bus for bus in buses if bus.lag != 1] if joins else list(buses)
         if bits:
             shown = [(bus, True) for bus in listed] + [(bus, False) for bus in buses if problem.training]
             for bus, forward in shown:
                 window = problem.further.window(bus.id, forward=forward)
-                yield _codelet(problem, relay_bits(costs, kept, window, again=False), source, (bus,), forward=forward)
+                yield _codelet(problem, relay_bits(costs, stored, window, again=False), source, (bus,), forward=forward)
         else:
             if not joins:
                 yield _windows(problem, source, buses, joins=False, forward=True)
@@ -53,42 +53,42 @@ def relay_codelets(problem: MappingProblem, source: BusSource) -> Iterator[Codel
                 problem, source, [bus for bus in buses if problem.further.sizes[bus.id].limited(backward=backward)], backward=backward
             )
     if source in problem.sources_behind:
-        vertex = relay_boundary(costs, None if source.kind == "values" else steps_of(problem, source))
+        vertex = relay_boundary(costs, None if source.kind == "values" else stored_spikes(problem, source))
         yield _codelet(problem, vertex, source, buses, forward=True, number=2)
 
 
-def steps_of(problem: MappingProblem, source: BusSource) -> Steps:
-    """What relays keep of a source of spikes."""
-    near = source in problem.windowed
-    stored = ids_stored(source, problem.buses_of(source), problem.mode, problem.windowed_buses)
-    return Steps(id_type(source.width), source in problem.bits, near, near and stored < source.width)
+def stored_spikes(problem: MappingProblem, source: BusSource) -> StoredSpikes:
+    """The form in which relays store the spikes of a source."""
+    support = source in problem.windowed
+    room = ids_stored(source, problem.buses_of(source), problem.mode, problem.windowed_buses)
+    return StoredSpikes(id_type(source.width), source in problem.bits, support, support and room < source.width)
 
 
 def _codelet(
     problem: MappingProblem, vertex: VertexSpec, source: BusSource, buses: Sequence[Bus], *, forward: bool, number: int = 1
 ) -> Codelet:
     """A class that shows windows in the forward pass or backward."""
-    asked = tuple((problem.further.passes(bus.id, forward=forward), problem.further.both) for bus in buses)
+    requests = tuple((problem.further.passes(bus.id, forward=forward), problem.further.both) for bus in buses)
     shown = tuple(
         (problem.further.sizes[bus.id].limited(backward=not forward), bus.id in problem.windowed_buses and not forward) for bus in buses
     )
     ring = (source.external, problem.largest_lag(source)) if problem.segment else ()
-    key = (vertex.name, source.static, source.width > 1 << 16, source in problem.windowed, shown, asked, ring, len(vertex.fields))
+    key = (vertex.name, source.static, source.width > 1 << 16, source in problem.windowed, shown, requests, ring, len(vertex.fields))
     return key, vertex, number
 
 
 def _windows(problem: MappingProblem, source: BusSource, buses: Sequence[Bus], *, joins: bool, forward: bool) -> Codelet:
-    """Puts together what workers found, or shows windows; those of the backward pass may hold neurons near the threshold."""
+    """The class that joins the ids found by workers, or shows windows; backward, these may hold the gradient support too."""
     windows = [problem.further.window(bus.id, forward=forward) for bus in buses]
-    vertex = relay_windows(problem.costs, steps_of(problem, source), windows, joins=joins, backward=not forward)
+    vertex = relay_windows(problem.costs, stored_spikes(problem, source), windows, joins=joins, backward=not forward)
     return _codelet(problem, vertex, source, buses, forward=forward)
 
 
 def _next(problem: MappingProblem, source: BusSource, limited: Sequence[Bus], *, backward: bool) -> Iterator[Codelet]:
-    """Further windows: one vertex for all buses, where relays keep bits one for each."""
-    kept, windows = steps_of(problem, source), [problem.further.window(bus.id, forward=not backward) for bus in limited]
+    """The classes for further windows: one vertex for all buses, or one for each if relays store bits."""
+    stored, windows = stored_spikes(problem, source), [problem.further.window(bus.id, forward=not backward) for bus in limited]
     if source in problem.bits:
         for bus, window in zip(limited, windows, strict=True):
-            yield _codelet(problem, relay_bits(problem.costs, kept, window, again=True), source, (bus,), forward=not backward)
+            yield _codelet(problem, relay_bits(problem.costs, stored, window, again=True), source, (bus,), forward=not backward)
     elif limited:
-        yield _codelet(problem, next_window(problem.costs, kept, windows), source, limited, forward=not backward)
+        yield _codelet(problem, next_window(problem.costs, stored, windows), source, limited, forward=not backward)

@@ -56,45 +56,47 @@ def id_type(width: int) -> Element:
 
 
 @dataclass(frozen=True)
-class Steps:
-    """What relays keep of a source of spikes.
+class StoredSpikes:
+    """The form in which relays store the spikes of a source.
 
-    `bits`: a bit for each value, not ids; `near`: also neurons that take gradient without a spike; `near_lost`: these may find no room.
+    `bits`: a bit for each value, not ids; `with_support`: also neurons that receive gradient without a spike; `drops_support`: there may
+    be more of these than a step has room for.
     """
 
     ids: Element
     bits: bool = False
-    near: bool = False
-    near_lost: bool = False
+    with_support: bool = False
+    drops_support: bool = False
 
 
 @dataclass(frozen=True)
-class Window:
-    """What a vertex shows of a bus in one pass.
+class ShownWindow:
+    """A window of a bus that a vertex fills in one pass.
 
-    `near`: the window of the backward pass, which holds neurons that take gradient too; `limited`: further windows follow it; `asked`: the
-    passes whose further windows it counts; `lost`: spikes may find no room in it, and are counted.
+    `with_support`: the window of the backward pass, which also holds neurons that receive gradient without a spike; `limited`: further
+    windows follow it; `requesting_passes`: number of passes for which the vertex requests further windows; `lost`: spikes beyond its
+    capacity are counted.
     """
 
-    near: bool
+    with_support: bool
     limited: bool
-    asked: int
+    requesting_passes: int
     lost: bool
 
 
 def copy_mask(costs: Mapping[str, CodeletCost]) -> VertexSpec:
-    """Return what keeps the masks of a tile for relays that look through them in the next iteration."""
+    """Return the vertex that copies the masks of a tile for relays that search them in the next iteration."""
     return VertexSpec("copy_mask", _COPY_MASK, costs["copy_mask"])
 
 
-def relay_compact(costs: Mapping[str, CodeletCost], *, tells: bool) -> VertexSpec:
-    """Return what looks for spikes in masks; where it `tells`, what shows them next reads the iteration from it."""
-    told = (one("output", "int", "iteration", "the iteration"),) if tells else ()
-    return VertexSpec("relay_compact", (*_COMPACT, *told), costs["relay_compact"])
+def relay_compact(costs: Mapping[str, CodeletCost], *, writes_iteration: bool) -> VertexSpec:
+    """Return the vertex that searches masks for spikes and, with `writes_iteration`, writes the iteration for the next vertex."""
+    iteration = (one("output", "int", "iteration", "the iteration"),) if writes_iteration else ()
+    return VertexSpec("relay_compact", (*_COMPACT, *iteration), costs["relay_compact"])
 
 
 def relay_values(costs: Mapping[str, CodeletCost], buses: int, *, joins: bool) -> VertexSpec:
-    """Return what shows values of a source to so many buses and, where it `joins`, keeps what the source just sent."""
+    """Return the vertex that shows values of a source to `buses` buses and, if it `joins`, first stores the values just sent."""
     fields = [*_COMMON, *_offsets(buses), *(_JOINED_STEP if joins else ()), constant("width", "values of a sample and step")]
     fields.append(run("inout" if joins else "input", "float", "store", "values of all steps"))
     if joins:
@@ -108,59 +110,61 @@ def relay_values(costs: Mapping[str, CodeletCost], buses: int, *, joins: bool) -
     return VertexSpec("relay_values", tuple(fields), costs["relay_values"])
 
 
-def relay_windows(costs: Mapping[str, CodeletCost], kept: Steps, windows: Sequence[Window], *, joins: bool, backward: bool) -> VertexSpec:
-    """Return what shows first windows of lists of ids and, where it `joins`, keeps what workers just found."""
+def relay_windows(
+    costs: Mapping[str, CodeletCost], stored: StoredSpikes, windows: Sequence[ShownWindow], *, joins: bool, backward: bool
+) -> VertexSpec:
+    """Return the vertex that shows first windows of lists of ids and, if it `joins`, first stores the ids that workers found."""
     way: FieldKind = "inout" if joins else "input"
     fields = [*_COMMON, *_offsets(len(windows)), *(_JOINED_STEP if joins else ())]
-    if kept.bits:
+    if stored.bits:
         fields += [constant("width", "values of a sample and step"), constant("bit_words", "words of their bits")]
         fields.append(run("inout", "unsigned", "bits", "a bit for each value of all steps"))
     else:
-        fields += _lists(kept, way, align=4)
-    if kept.near and backward:
+        fields += _lists(stored, way, align=4)
+    if stored.with_support and backward:
         fields.append(_ends("input"))
     if joins:
         fields += [constant("most_spikes", "spikes that are kept of a step"), constant("most", "ids that are kept of a step"), *_FOUND]
-        fields += [_ends("inout")] if kept.near else []
-        fields += [run("inout", "unsigned", "lost_near", "neurons near the threshold that found no room")] if kept.near_lost else []
+        fields += [_ends("inout")] if stored.with_support else []
+        fields += [run("inout", "unsigned", "lost_near", "neurons near the threshold that found no room")] if stored.drops_support else []
     for index, window in enumerate(windows):
-        fields += _first_window(kept, index, window)
-    return VertexSpec("relay_windows", tuple(fields), _asking(costs["relay_windows"], windows))
+        fields += _first_window(stored, index, window)
+    return VertexSpec("relay_windows", tuple(fields), _with_request(costs["relay_windows"], windows))
 
 
-def relay_bits(costs: Mapping[str, CodeletCost], kept: Steps, window: Window, *, again: bool) -> VertexSpec:
-    """Return what lists the bits of a step in the first window of a bus, or in a further one."""
+def relay_bits(costs: Mapping[str, CodeletCost], stored: StoredSpikes, window: ShownWindow, *, again: bool) -> VertexSpec:
+    """Return the vertex that lists the bits of a step in the first window of a bus, or in a further one."""
     bits = (constant("bit_words", "words of the bits of a step"), run("input", "unsigned", "bits", "a bit for each value of all steps"))
-    shown = _next_window(kept, 0, window) if again else _first_window(kept, 0, window)
-    cost = costs["relay_bits"] if again else _asking(costs["relay_bits"], [window])
+    shown = _next_window(stored, 0, window) if again else _first_window(stored, 0, window)
+    cost = costs["relay_bits"] if again else _with_request(costs["relay_bits"], [window])
     return VertexSpec("relay_bits", (*_COMMON, *_offsets(1), *bits, *shown), cost)
 
 
-def next_window(costs: Mapping[str, CodeletCost], kept: Steps, windows: Sequence[Window]) -> VertexSpec:
-    """Return what shows further windows of lists of ids."""
-    fields = [*_COMMON, *_offsets(len(windows)), *_lists(kept, "input")]
-    fields += [_ends("input")] if any(window.near for window in windows) else []
+def next_window(costs: Mapping[str, CodeletCost], stored: StoredSpikes, windows: Sequence[ShownWindow]) -> VertexSpec:
+    """Return the vertex that shows further windows of lists of ids."""
+    fields = [*_COMMON, *_offsets(len(windows)), *_lists(stored, "input")]
+    fields += [_ends("input")] if any(window.with_support for window in windows) else []
     for index, window in enumerate(windows):
-        fields += _next_window(kept, index, window)
+        fields += _next_window(stored, index, window)
     return VertexSpec("next_window", tuple(fields), costs["next_window"])
 
 
-def relay_boundary(costs: Mapping[str, CodeletCost], kept: Steps | None) -> VertexSpec:
-    """Return what copies steps that are still shown to a boundary of segments, or back; `kept` is None for values."""
-    if kept is None or kept.bits:
-        both = _both("store", "float") if kept is None else _both("bits", "unsigned")
+def relay_boundary(costs: Mapping[str, CodeletCost], stored: StoredSpikes | None) -> VertexSpec:
+    """Return the vertex that copies steps that are still shown to a boundary of segments, or back; `stored` is None for values."""
+    if stored is None or stored.bits:
+        both = _both("store", "float") if stored is None else _both("bits", "unsigned")
         fields = [constant("width", "words of a sample and step"), *both]
         return VertexSpec("boundary_rows", (*BOUNDARY, *_SHOWN, *fields), costs["boundary"])
-    fields = [constant("stored", "ids that a step has room for"), *_both("ids", kept.ids, align=4), *_both("numbers", "unsigned")]
-    fields += _both("ends", "unsigned") if kept.near else []
+    fields = [constant("stored", "ids that a step has room for"), *_both("ids", stored.ids, align=4), *_both("numbers", "unsigned")]
+    fields += _both("ends", "unsigned") if stored.with_support else []
     return VertexSpec("boundary_events", (*BOUNDARY, *_SHOWN, *fields), costs["boundary_events"])
 
 
 # ---- fields of several -------------------------------------------------------------------------------------------------------
 
 
-def _asking(cost: CodeletCost, windows: Sequence[Window]) -> CodeletCost:
-    return cost.asking() if any(window.asked for window in windows) else cost
+def _with_request(cost: CodeletCost, windows: Sequence[ShownWindow]) -> CodeletCost:
+    return cost.with_request() if any(window.requesting_passes for window in windows) else cost
 
 
 def _offsets(buses: int) -> Iterator[FieldSpec]:
@@ -169,10 +173,10 @@ def _offsets(buses: int) -> Iterator[FieldSpec]:
         yield constant(f"last{i}", "the last step that it shows", "int")
 
 
-def _lists(kept: Steps, way: FieldKind, align: int = 0) -> tuple[FieldSpec, ...]:
+def _lists(stored: StoredSpikes, way: FieldKind, align: int = 0) -> tuple[FieldSpec, ...]:
     return (
         constant("stored", "ids that a step has room for"),
-        run(way, kept.ids, "ids", "ids of all steps", align),
+        run(way, stored.ids, "ids", "ids of all steps", align),
         run(way, "unsigned", "numbers", "spikes of each step"),
     )
 
@@ -186,22 +190,22 @@ def _both(part: str, element: Element, align: int = 0) -> tuple[FieldSpec, Field
     return now, run("inout", element, f"kept_{part}", "the same at boundaries", align)
 
 
-def _first_window(kept: Steps, i: int, window: Window) -> Iterator[FieldSpec]:
-    yield from _near(kept, i) if window.near else _spikes(kept, i)
-    if window.near:
+def _first_window(stored: StoredSpikes, i: int, window: ShownWindow) -> Iterator[FieldSpec]:
+    yield from _support(stored, i) if window.with_support else _spikes(stored, i)
+    if window.with_support:
         yield run("input", "unsigned", f"window_before{i}", "entries of the window of the iteration before")
     if window.limited:
         yield _position(i, "output")
-    if window.asked:
+    if window.requesting_passes:
         yield run("output", "unsigned", f"more{i}", "how many further windows follow")
-    if window.asked > 1:
+    if window.requesting_passes > 1:
         yield constant(f"entries{i}", "entries that a window of the backward pass has room for")
     if window.lost:
         yield run("inout", "unsigned", f"lost{i}", "spikes that found no room, or further windows that they need")
 
 
-def _next_window(kept: Steps, i: int, window: Window) -> Iterator[FieldSpec]:
-    yield from _near(kept, i) if window.near else _spikes(kept, i)
+def _next_window(stored: StoredSpikes, i: int, window: ShownWindow) -> Iterator[FieldSpec]:
+    yield from _support(stored, i) if window.with_support else _spikes(stored, i)
     yield _position(i, "inout")
 
 
@@ -209,22 +213,22 @@ def _position(i: int, way: FieldKind) -> FieldSpec:
     return run(way, "unsigned", f"position{i}", "where the next window begins")
 
 
-def _spikes(kept: Steps, i: int) -> tuple[FieldSpec, ...]:
+def _spikes(stored: StoredSpikes, i: int) -> tuple[FieldSpec, ...]:
     return (
         constant(f"capacity{i}", "ids that the window holds"),
         constant(f"room{i}", "ids that it has room for, in whole words"),
-        run("output", kept.ids, f"window{i}", "its ids", 4),
+        run("output", stored.ids, f"window{i}", "its ids", 4),
         run("output", "unsigned", f"number{i}", "how many they are"),
     )
 
 
-def _near(kept: Steps, i: int) -> tuple[FieldSpec, ...]:
+def _support(stored: StoredSpikes, i: int) -> tuple[FieldSpec, ...]:
     return (
         constant(f"entries{i}", "entries that the window holds"),
         constant(f"near_room{i}", "ids that it has room for, in whole words"),
         constant(f"kept{i}", "spikes that are kept of a step"),
-        run("inout", kept.ids, f"near_ids{i}", "ids of what takes gradient", 4),
+        run("inout", stored.ids, f"near_ids{i}", "ids of what takes gradient", 4),
         run("inout", "unsigned", f"near_number{i}", "spikes and entries"),
-        run("output", kept.ids, f"back_ids{i}", "the same ids, beside the gradients that come", 4),
+        run("output", stored.ids, f"back_ids{i}", "the same ids, beside the gradients that come", 4),
         run("output", "unsigned", f"back_number{i}", "their spikes and entries"),
     )

@@ -21,7 +21,7 @@ Element: TypeAlias = Literal["float", "int", "unsigned", "unsigned short", "bool
 class FieldSpec:
     """A field of a vertex; it takes a word of its tile.
 
-    `many` tells a pointer to the first of several elements from a single one. What it points to begins at a multiple of `align` bytes
+    `many` distinguishes a pointer to several elements from one to a single element. The target begins at a multiple of `align` bytes
     (0: of an element's).
     """
 

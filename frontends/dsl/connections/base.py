@@ -33,7 +33,7 @@ class Branch:
 
 
 class Connection(ABC):
-    """The operation on the values of one node on their way to another.
+    """A connection between two nodes, for example a weight matrix, a convolution or a pooling.
 
     `source` and `target` are shapes, `where` identifies the connection in messages.
     """
@@ -66,7 +66,7 @@ def check_target(connection: Connection, source: Shape, target: Shape | None, wh
     if wanted is None:
         name = type(connection).__name__
         advice = "Dense(n)" if name == "Dense" else f"{name}(outputs=n)"
-        raise ConnectionShapeError(f"{where}: {name} does not say how many neurons follow; write {advice} where no population follows.")
+        raise ConnectionShapeError(f"{where}: {name} does not define its number of outputs; write {advice} if no population follows.")
     if found not in (None, wanted):
         raise ConnectionShapeError(
             f"{where}: {type(connection).__name__} makes {found} of the source's shape {source}, and the target has shape {wanted}; give "
@@ -130,7 +130,7 @@ def realise(init: Weights, shape: Shape, fans: Fans, rng: np.random.Generator, w
 
 
 def realise_bias(bias: bool | Weights, init: Weights, outputs: int, fans: Fans, rng: np.random.Generator, where: str) -> Array | None:
-    """The bias of a connection whose weights come from `init`; raises as :func:`realise`."""
+    """Draw or check the bias of a connection whose weights come from `init`; raises the errors of :func:`realise`."""
     if not isinstance(bias, bool | np.bool_):
         return realise(bias, (outputs,), fans, rng, f"the bias of {where}")
     if not bias:
@@ -140,5 +140,5 @@ def realise_bias(bias: bool | Weights, init: Weights, outputs: int, fans: Fans, 
 
 
 def draws(init: object) -> bool:
-    """Distinguish an initialiser from an array."""
+    """Return whether `init` is an initialiser rather than an array."""
     return hasattr(init, "draw")

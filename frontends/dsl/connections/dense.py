@@ -74,7 +74,7 @@ class Dense(Connection):
 
     def _outputs(self, source: Shape, target: Shape | None, where: str) -> int:
         if target is None and self.outputs is None:
-            raise ConnectionShapeError(f"{where}: Dense() does not say how many neurons follow; write Dense(n).")
+            raise ConnectionShapeError(f"{where}: Dense() does not define its number of outputs; write Dense(n).")
         if target is not None and len(target) != 1:
             raise ConnectionShapeError(
                 f"{where}: Dense needs a target with one axis, and the target has shape {target} (the source {source}); use "

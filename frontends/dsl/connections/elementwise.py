@@ -1,4 +1,4 @@
-"""Connections that keep every value: neuron to neuron, and values of several axes as a vector."""
+"""Elementwise connections: neuron to neuron, and values of several axes read as a vector."""
 
 from __future__ import annotations
 

@@ -103,7 +103,7 @@ class Sparse(Connection):
         inputs, declared = math.prod(source), self.shape_after(source, where)
         result = declared if target is None else target
         if result is None:
-            raise ConnectionShapeError(f"{where}: Sparse does not say how many neurons follow; write outputs=n.")
+            raise ConnectionShapeError(f"{where}: Sparse does not define its number of outputs; write outputs=n.")
         matrix_shape = None if self.matrix is None else _shape_of(self.matrix, where)
         if len(result) != 1 or declared not in (None, result) or matrix_shape not in (None, (*result, inputs)):
             text = f"Sparse(outputs={self.outputs})" if matrix_shape is None else f"a matrix of shape {matrix_shape}"

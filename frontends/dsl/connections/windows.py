@@ -117,7 +117,7 @@ class Conv(Connection):
     Parameters
     ----------
     channels
-        Of the target.
+        Number of channels of the result.
     kernel, stride, dilation
         One number, or one a dimension.
     padding
@@ -126,7 +126,7 @@ class Conv(Connection):
     groups
         Independent blocks of channels.
     bias
-        One number a channel; as in :class:`Dense`.
+        Bias with one number per channel; as in :class:`Dense`.
     init
         An initialiser (default: torch's), or the weights themselves, ``[channels, source channels / groups, *kernel]``.
     seed, learnable
@@ -196,7 +196,7 @@ class SumPool(Connection):
     kernel
         Size of a window: one number, or one a dimension.
     stride
-        From window to window; None for the size of the kernel.
+        Distance between windows; None for the size of the kernel.
     padding, dilation
         As in :class:`Conv`.
     ceil

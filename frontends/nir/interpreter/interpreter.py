@@ -1,7 +1,6 @@
 """A reference interpreter of NIR files: the equations of the standard, node by node and step by step, in float64.
 
-It reads a file with the same guarded reader as :func:`~snnc.frontends.nir.load.load_nir`, and shares nothing else with it: neither the
-graph nor the neurons of snnc.
+It shares only the guarded file reader with :func:`~snnc.frontends.nir.load.load_nir`, but neither the graph nor the neurons of snnc.
 """
 
 from __future__ import annotations
@@ -172,7 +171,7 @@ class _Machine:
             value = self.before.get(source) if self.edges[source, name] else self.now[source]
             if value is not None:
                 if math.prod(value.shape) != math.prod(shape):
-                    raise NirSimulationError(f"{source!r} gives {list(value.shape[1:])}, {name!r} takes {list(shape[1:])}.")
+                    raise NirSimulationError(f"{source!r} has the shape {list(value.shape[1:])}, and {name!r} reads {list(shape[1:])}.")
                 total = total + value.reshape(shape)
         return total
 

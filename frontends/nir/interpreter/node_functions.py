@@ -27,11 +27,11 @@ class Conventions:
     dt
         Default seconds per step.
     at_threshold
-        Neurons fire at their threshold too.
+        Neurons fire at or above their threshold; otherwise above it.
     subtracts_later
-        A spike lowers the membrane by the threshold, in the step after it.
+        A spike subtracts the threshold from the membrane, in the next step.
     late_spikes
-        Others read a spike one step after it was fired.
+        Other nodes read a spike one step late.
     unscaled_currents
         Currents enter unscaled, whatever dt, r and w_in are.
     unscaled_jumps
@@ -90,7 +90,7 @@ def declared_shape(node: NirNode) -> Shape | None:
 
 
 def readable_shape(node: NirNode, given: Shape) -> Shape | None:
-    """Return the last axes of `given` that `node` reads, or None if its fields do not say."""
+    """Return the last axes of `given` that `node` reads, or None if its fields do not determine them."""
     if node.type in ("Linear", "Affine"):
         wanted: Shape | None = declared_shape(node)
     elif node.type in ("Conv1d", "Conv2d"):

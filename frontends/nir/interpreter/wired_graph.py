@@ -21,7 +21,7 @@ from snnc.frontends.nir.reading.fields import NirGraph, NirNode
 Edge: TypeAlias = tuple[str, str]
 Place: TypeAlias = tuple[str, ...]
 SUM: Final = "Sum"
-"""Type of an Input or Output of a nested graph, which passes values on."""
+"""Type of nodes that only pass values on: inputs and outputs of nested graphs."""
 SPIKING: Final = frozenset({"IF", "LIF", "CubaLIF"})
 INTEGRATING: Final = SPIKING | {"I", "LI", "CubaLI"}
 
@@ -101,7 +101,7 @@ def _collect(
 
 
 def _end(graph: NirGraph, place: Place, name: str, kind: str) -> Place:
-    """Return the node that an edge to or from `name` means: itself, or the only Input or Output of a graph."""
+    """Return the node at the end of an edge to or from `name`: the node itself, or the only Input or Output of a graph."""
     member = graph.nodes.get(name)
     if member is None:
         raise NirSimulationError(f"an edge names {name[:60]!r}, which the graph {graph.path!r} does not hold.")
@@ -114,7 +114,7 @@ def _end(graph: NirGraph, place: Place, name: str, kind: str) -> Place:
 
 
 def _neuron_after(graph: NirGraph, source: str, target: str) -> str:
-    """Return the neuron that `target` feeds where `target` is its recurrent weight matrix and `source` the graph's Input."""
+    """Return the neuron that `target` feeds if `target` is its recurrent weight matrix and `source` the graph's Input."""
 
     def type_of(name: str) -> str:
         member = graph.nodes.get(name)
@@ -143,9 +143,9 @@ def delay_lags(unfolded: Unfolded, dt: float) -> dict[str, Array]:
 
 
 def edge_lags(unfolded: Unfolded, lags: Mapping[str, Array], *, late_spikes: bool) -> dict[Edge, int]:
-    """Return for each edge whether it reads this step (0) or the one before (1).
+    """Return for each edge whether it reads this step (0) or the previous one (1).
 
-    An edge reads the previous step when it closes a cycle; with `late_spikes` also when it leaves a spiking neuron.
+    An edge reads the previous step if it closes a cycle, and with `late_spikes` if it leaves a spiking neuron.
 
     Raises
     ------
@@ -171,12 +171,12 @@ def edge_lags(unfolded: Unfolded, lags: Mapping[str, Array], *, late_spikes: boo
 
 
 def _waits(name: str, lags: Mapping[str, Array]) -> bool:
-    """Return whether all that leaves a node arrived at least a step earlier."""
+    """Return whether all values that leave a node entered it at least a step earlier."""
     return name in lags and lags[name].min() > 0
 
 
 def _back_edges(unfolded: Unfolded, delayed: set[Edge]) -> Iterator[Edge]:
-    """Yield the edges that lead back to a node on the way, walking depth first from the inputs in the order of the file."""
+    """Yield the back edges of a depth-first traversal from the inputs, in the order of the file."""
     targets = unfolded.targets()
     inputs = [name for name, node in unfolded.nodes.items() if node.type == "Input"]
     state: dict[str, str] = {}
@@ -202,12 +202,12 @@ def _back_edges(unfolded: Unfolded, delayed: set[Edge]) -> Iterator[Edge]:
 
 
 def step_order(unfolded: Unfolded, edges: Mapping[Edge, int], lags: Mapping[str, Array]) -> list[str]:
-    """Return the nodes so that each comes after all that it reads in the same step."""
+    """Return the nodes, each after those that it reads in the same step."""
     return _sorted(unfolded.nodes, [edge for edge, lag in edges.items() if not lag and not _waits(edge[1], lags)])
 
 
 def _sorted(nodes: Iterable[str], edges: Iterable[Edge]) -> list[str]:
-    """Return the nodes from the sources on, in their own order where edges leave a choice.
+    """Return the nodes in topological order; ties keep the given order.
 
     Raises
     ------
@@ -242,12 +242,12 @@ def entering_shapes(
     unfolded
         The nodes.
     own
-        The shape that a node can only read, or None.
+        The only shape that a node can read, or None.
     leaving
-        The shape that leaves a node for one that enters.
+        Output shape of a node for an input shape.
     readable
-        The last axes of a shape that a node reads. An Input that declares axes of size 1 before them, a batch of the exporter,
-        leaves them out.
+        The last axes of a shape, those that a node reads. Leading axes of size 1 that an Input declares (the exporter's batch)
+        are removed.
 
     Raises
     ------
@@ -291,7 +291,7 @@ def entering_shapes(
 
 
 def fields_shape(node: NirNode) -> Shape | None:
-    """Return the shape of the largest field of a node with one value a neuron, or what a convolution declares; else None."""
+    """Return the shape of a node's largest field with one value per neuron, or a convolution's declared shape; else None."""
     if node.type in ("Conv1d", "Conv2d") and node.fields.get("input_shape", np.zeros(0)).size:
         channels = node.fields["weight"].shape[1] * int(node.fields["groups"].reshape(-1)[0])
         return (channels, *(int(n) for n in node.fields["input_shape"].reshape(-1)))

@@ -38,7 +38,7 @@ def describe_nir(graph: Graph, written: Graph, names: Mapping[str, str]) -> str 
     graph
         The written graph.
     written
-        The graph that a reader builds from the file's nodes.
+        The graph that a reader would build from the file's nodes.
     names
         Node of `graph` -> node of the file, without nodes that the file does not need.
     """
@@ -59,14 +59,14 @@ def describe_nir(graph: Graph, written: Graph, names: Mapping[str, str]) -> str 
 
 
 def described(text: str, graph: Graph, dialect: Dialect) -> Graph:
-    """Return the graph that snnc described in a file whose nodes make `graph`; that graph, and why, where it is another one."""
+    """Return the graph that snnc described in a file whose nodes define `graph`; if the two differ, `graph` and the reason."""
     try:
         if dialect.name != "nir":
             raise NirDescriptionError(f"the nodes are read with the conventions of {dialect.name}")
         found = read_description(text, lambda place: _array_at(graph, place))
         names = {node: row[_NAME] for node, row in found.values.items() if _NAME in row}
         _compare(found.graph, graph, names)
-    except Exception as error:  # the description comes from outside, and the nodes say the same
+    except Exception as error:  # the description is untrusted, and the nodes define the same network
         reason = error.text if isinstance(error, SnncError) else type(error).__name__
         graph.assumptions.append(f"The file holds snnc's description of its network, which is not used: {reason}.")
         return graph

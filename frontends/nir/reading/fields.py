@@ -33,20 +33,20 @@ TYPES: Final[Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
 IGNORED: Final = frozenset({"type", "metadata", "input_type", "output_type"})
 """Members of a node without information beyond its fields."""
 NEURONS: Final = frozenset({"I", "IF", "LI", "LIF", "CubaLI", "CubaLIF"})
-"""Types with a state: a cycle through one of them has a meaning."""
+"""Types with a state: a cycle through one of them is well defined."""
 ELEMENTWISE: Final = NEURONS | {"Threshold", "Scale", "Delay"}
 """Types whose fields hold one value a neuron, or one for all."""
 FIRING: Final = frozenset({"IF", "LIF", "CubaLIF"})
 """Types that reset."""
 POSITIVE: Final = frozenset({"tau", "tau_syn", "tau_mem"})
-"""Fields that a division needs to be above zero."""
+"""Fields that must be above zero, because they are divisors."""
 WHOLE: Final = frozenset({"shape", "input_shape", "stride", "dilation", "groups", "kernel_size", "start_dim", "end_dim", "padding"})
 """Fields of whole numbers."""
 
 
 @dataclass(frozen=True, eq=False)
 class NirNode:
-    """A node as the file holds it.
+    """A node as stored in the file.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ class NirNode:
 
 @dataclass(frozen=True, eq=False)
 class NirGraph:
-    """A graph as the file holds it: nodes and graphs by name, edges, the numbers of its metadata, and snnc's note, unparsed."""
+    """A graph as stored in the file: nodes and graphs by name, edges, the numbers of its metadata, and snnc's unparsed note."""
 
     path: str
     nodes: Mapping[str, NirNode | NirGraph]

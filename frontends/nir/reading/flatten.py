@@ -11,7 +11,7 @@ from snnc.frontends.nir.reading.fields import NirGraph, NirNode
 
 Edge: TypeAlias = tuple[str, str]
 JUNCTION: Final = "Junction"
-"""Type of the remains of a nested graph's Input and Output: values are summed and passed on."""
+"""Type of nodes that replace a nested graph's Input and Output: their inputs are summed and passed on."""
 
 
 @dataclass

@@ -59,7 +59,7 @@ def infer(flat: Flat) -> Shapes:
 
 
 def _settle(name: str, flat: Flat, shapes: Shapes, *, wait: bool) -> bool:
-    """Find the shapes of a node; a patient search waits until all its inputs are known, unless the node itself defines its shape."""
+    """Find the shapes of a node; with `wait`, only once all its inputs are known, unless the node itself defines its shape."""
     node = flat.nodes[name]
     sources = flat.into(name)
     known = [shapes.leaving[s] for s in sources if s in shapes.leaving]
@@ -153,7 +153,7 @@ def _declared(node: NirNode) -> Shape | None:
 
 
 def _without_batch(name: str, declared: Shape, flat: Flat) -> Shape:
-    """Leave out axes of size 1 that the sample of an exporter had before what all readers of an Input take."""
+    """Remove leading axes of size 1 (the batch of the exporter's sample) that no reader of an Input takes."""
     readers = [_readable(flat.nodes[target], declared) for target in flat.out_of(name)]
     readable = readers[0] if readers and readers[0] and readers.count(readers[0]) == len(readers) else declared
     if readable == declared or declared != (*(1,) * (len(declared) - len(readable)), *readable):

@@ -1,4 +1,4 @@
-"""Defensive reading of HDF5: only plain members of the file itself, whose sizes are checked before they are read."""
+"""Defensive reading of HDF5: only plain members of the file itself are read, after their sizes were checked."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class HdfFile:
         if not isinstance(link, h5py.HardLink):
             kind = "an external link" if isinstance(link, h5py.ExternalLink) else "a soft link"
             raise NirLinkError(
-                f"{where}: {name!r} is {kind} to {str(link.path)[:100]!r}; snnc follows no links. Copy what it points to into the file."
+                f"{where}: {name!r} is {kind} to {str(link.path)[:100]!r}; snnc follows no links. Copy its target into the file."
             )
         return group[name]
 
@@ -98,7 +98,7 @@ class HdfFile:
         if array.dtype.kind == "f":
             return array if array.dtype == np.float32 else array.astype(np.float64)
         if array.dtype == np.uint64 and array.size and array.max() > np.iinfo(np.int64).max:
-            raise NirFieldError(f"{where} holds {array.max()}, more than a 64-bit integer can be.")
+            raise NirFieldError(f"{where} holds {array.max()}, more than a 64-bit integer can hold.")
         return array.astype(np.int64)
 
     def text(self, dataset: Any, where: str) -> str:

@@ -30,17 +30,17 @@ class _Form:
 
     kind: str
     standard_form: bool
-    """Written with dt, tau and r as the standard is; else with the library's factors."""
+    """Whether the equations have dt, tau and r as in the standard, rather than the library's factors."""
     model: NeuronModel
 
 
 def nir_fields(name: str, population: Population, dt: float) -> tuple[str, Fields]:
-    """Return the type and the fields of the NIR node that `population` is.
+    """Return the type and the fields of the NIR node that corresponds to `population`.
 
     Parameters
     ----------
     name
-        Of the population, for messages.
+        Name of the population, for messages.
     population
         The neurons.
     dt
@@ -139,7 +139,7 @@ def _recognised(where: str, population: Population, dt: float) -> tuple[str, Fie
     facts = recognise(population.model, population.parameters)
     if facts is None or facts.name not in ("I", "IF", "LI", "LIF", "CubaLIF"):
         raise NotInNirError(
-            f"{where} has equations that are none of NIR's neurons (I, IF, LI, LIF, CubaLI, CubaLIF, Threshold): "
+            f"{where} has equations that belong to none of NIR's neurons (I, IF, LI, LIF, CubaLI, CubaLIF, Threshold): "
             f"{population.model.text.replace(chr(10), '; ')[:200]}. NIR cannot express adaptation and further states."
         )
     kind = "CubaLI" if facts.name == "LI" and facts.syn_decay is not None else facts.name
@@ -148,19 +148,19 @@ def _recognised(where: str, population: Population, dt: float) -> tuple[str, Fie
         fields = {k: _spread(v, population) for k, v in _from_facts(kind, facts, dt, where).items()}
         if _equal(population, nir_population(NirNode("", kind, fields), population.shape, dt, find_dialect("nir"))):
             return kind, fields
-        reason = "is reset in another way than NIR's neurons, to v_reset at once"
+        reason = "is reset differently from NIR's neurons, which are set to v_reset at once"
     raise NotInNirError(f"{where} {reason}. Choose a neuron that NIR has, or keep the model in snnc's own form.")
 
 
 def _reason(facts: Facts) -> str:
-    """Say why NIR cannot express a neuron; empty when it may."""
+    """Return why NIR cannot express a neuron; empty if it may."""
     if facts.threshold is None:
         return ""
     if facts.compare != ">":
-        return "fires at its threshold too; NIR fires above it only"
+        return "fires at or above its threshold; NIR's neurons fire above it"
     return {
-        "subtract": "subtracts its threshold at a spike; NIR resets to v_reset",
-        "none": "is not reset by its spikes; NIR resets to v_reset",
+        "subtract": "subtracts its threshold at a spike; NIR's neurons are reset to v_reset",
+        "none": "is not reset by its spikes; NIR's neurons are reset to v_reset",
     }.get(facts.reset, "")
 
 

@@ -166,7 +166,7 @@ class _Writer:
     # ---- edges -------------------------------------------------------------------------------------------------------
 
     def _reshaped(self, links: list[DelayedEdge]) -> list[DelayedEdge]:
-        """Put a Flatten where an array is read as a vector."""
+        """Insert a Flatten if an array is read as a vector."""
         found = []
         for link in links:
             leaving, entering = self.shapes[link.source], self._entering(link.target)
@@ -185,7 +185,7 @@ class _Writer:
         return found
 
     def _edges(self, links: list[DelayedEdge]) -> list[tuple[str, str]]:
-        """Return the edges; a delay that closing a cycle does not mean, and a second edge between two nodes, become Delay nodes."""
+        """Return the edges; delays that no cycle implies, and second edges between two nodes, become Delay nodes."""
         plain = plain_links(links, self.nodes)
         edges: dict[tuple[str, str], None] = {}
         late: dict[tuple[str, int], str] = {}
@@ -215,17 +215,17 @@ class _Writer:
         learnt = [n for n, p in self.graph.of_type(Population) if p.learnable]
         fixed = [n for n, o in self.graph.of_type(ir.Linear, ir.Sparse, ir.Conv) if not o.learnable]
         if learnt or fixed:
-            self.notes.append(f"NIR does not say what training changes ({', '.join([*learnt, *fixed][:6])}).")
+            self.notes.append(f"NIR does not say which parameters are learnable ({', '.join([*learnt, *fixed][:6])}).")
         if any(p.surrogate is not None for _, p in self.graph.of_type(Population)):
             self.notes.append("NIR holds no surrogate derivatives.")
         if self.graph.state_inputs:
             self.notes.append(f"NIR has no inputs for initial states; {', '.join(list(self.graph.state_inputs)[:6])} are left out.")
         if any(i.kind == "spikes" for _, i in self.graph.of_type(ir.Input)):
-            self.notes.append("NIR does not say that an input is spikes.")
+            self.notes.append("NIR does not say whether an input holds spikes.")
 
 
 def _joined_axes(shape: Shape, leaving: Shape) -> tuple[int, int] | None:
-    """Return the first and last axis that Flatten has to join to make `leaving` of `shape`."""
+    """Return the first and last axis that Flatten joins to turn `shape` into `leaving`."""
     for first in range(len(shape)):
         for last in range(first, len(shape)):
             if (*shape[:first], math.prod(shape[first : last + 1]), *shape[last + 1 :]) == leaving:
@@ -249,7 +249,7 @@ def _convolution(name: str, conv: ir.Conv, shape: Shape) -> Any:
 
 
 def _padding(padding: tuple[tuple[int, int], ...]) -> tuple[int, ...] | None:
-    """Return the padding of each axis where both its ends have the same."""
+    """Return the padding of each axis if both ends of every axis have the same."""
     return tuple(before for before, _ in padding) if all(before == after for before, after in padding) else None
 
 

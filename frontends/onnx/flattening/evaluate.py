@@ -154,7 +154,7 @@ class FileReplay:
 
 
 def use_counts(roots: Sequence[Node]) -> dict[int, tuple[Node, int]]:
-    """Return all nodes that `roots` need, with the number of their uses."""
+    """Return all nodes that `roots` depend on, with the number of their uses."""
     found: dict[int, tuple[Node, int]] = {}
     stack = list(roots)
     while stack:

@@ -1,4 +1,4 @@
-"""Run an ONNX graph concolically: shapes are numbers, constants have values, everything else becomes nodes.
+"""Flatten an ONNX graph by running it: shapes are numbers, constants have values, everything else becomes nodes.
 
 Loops and scans unroll; shape computations disappear.
 """
@@ -23,7 +23,7 @@ MAX_OPERATIONS: Final = 1_500_000
 
 
 class Run:
-    """One concolic run: the pool, the operator table, and a budget of operations.
+    """One run of a graph: the pool, the operator table, and a budget of operations.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ class Run:
     step
         The step of this run, if the file is a single step.
     watch
-        Names of tensors of nested graphs to remember, in `seen`, by name and trip.
+        Names of tensors of nested graphs that are recorded in `seen`, by name and iteration.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class Run:
         if handler is None:
             raise UnsupportedOperatorError(
                 f"{operation.where}: snnc does not read the operator {operation.op}; "
-                "docs/reference/onnx.md lists those that it reads. Rewrite the layer with them."
+                "docs/reference/onnx.md lists the supported operators. Rewrite the layer with these."
             )
         try:
             arguments = [scope[name] if name else None for name in operation.inputs]

@@ -58,7 +58,7 @@ class Node:
 
 
 class SubgraphRun(NamedTuple):
-    """One run of a node's nested graph: the node by one of its outputs, the attribute, and the number of the run."""
+    """One run of a node's nested graph: one output of the node as its name, the attribute, and the number of the run."""
 
     node: str
     attribute: str
@@ -66,7 +66,7 @@ class SubgraphRun(NamedTuple):
 
 
 class Tensor(NamedTuple):
-    """A tensor of the file: its name, in which runs of nested graphs, and in which step where the file itself is one step."""
+    """A tensor of the file: its name, the runs of nested graphs around it, and the step if the file itself is one step."""
 
     name: str
     levels: tuple[SubgraphRun, ...]
@@ -82,7 +82,7 @@ class NodePool:
         """Whether constants of several operations were multiplied into one, so that rounding differs from the file's."""
         self.cuts: dict[tuple[int, int, int, int], Node] = {}
         self.tensors: dict[int, Tensor] = {}
-        """For the id of a node that is not a constant, the first tensor of the file that it is; not all nodes are one."""
+        """Node id -> the first tensor of the file with this value; constants have no entry, and other nodes may have none."""
         self._table: dict[Hashable, Node] = {}
 
     def make(self, op: str, inputs: tuple[Node, ...], shape: Shape, attrs: tuple[Any, ...] = (), value: Array | None = None) -> Node:

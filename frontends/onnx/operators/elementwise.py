@@ -161,6 +161,6 @@ HANDLERS: Final[Mapping[str, Handler]] = {
     "CastLike": _cast,
 }
 DESCRIBED: Final[Mapping[str, Handler]] = dict.fromkeys(WAVES, _direct)
-"""Read only in files with a description by snnc: sines need values there, but no equation that identifies neurons."""
+"""Read only in files with a description by snnc: sines are evaluated there, and need no equation that identifies neurons."""
 MARKED: Final[Mapping[str, Handler]] = {"Identity": _marked_identity}
-"""Read in place of others in a file with marks where gradients stop."""
+"""Handlers that replace others for files with marks of detached values."""

@@ -81,7 +81,7 @@ class Imported:
     declared
         Shapes of the inputs as the file declares them; names stand for dynamic sizes.
     carried
-        For a single-step file: the output that continues each state input.
+        For a single-step file: state input -> the output with the state's new value.
     """
 
     graph: Graph

@@ -92,7 +92,7 @@ class UnpackedStates:
 
 
 def unpack_states(pool: NodePool, inputs: Mapping[str, Node], carried: Mapping[str, Node]) -> UnpackedStates | None:
-    """Separate states, given all inputs and the value that continues each state; None if none is separated."""
+    """Separate states, given all inputs and the new value of each state; None if none is separated."""
     states = {name: inputs[name] for name in carried}
     if sum(math.prod(n.shape) for n in states.values()) > _MAX_VALUES:
         return None

@@ -1,7 +1,7 @@
-"""Pair the state inputs of a single-step file with the outputs that continue the states.
+"""Pair the state inputs of a single-step file with the outputs that hold the states' new values.
 
-A state is continued by the output that is computed from it most directly: a membrane decays (a product and a sum), while the membrane of
-another population reaches it through weights or a spike only. The pairing with the best sum of ratings is chosen
+A state's new value is the output that is computed from it most directly: a membrane decays (a product and a sum), while the membranes of
+other populations act on it through weights or spikes only. The pairing with the best sum of ratings is chosen
 (:func:`rate_paths`). Names break ties, then other properties of the
 paths, then the order in the file.
 """
@@ -28,14 +28,14 @@ _Costs: TypeAlias = npt.NDArray[Any]
 
 @dataclass(frozen=True)
 class Pairs:
-    """State input -> output; and the states whose output is determined only by the order in the file."""
+    """State input -> output, and the states whose output is chosen by the order in the file alone."""
 
     outputs: dict[str, str]
     guessed: tuple[str, ...] = ()
 
 
 def pair_states(inputs: dict[str, Node], outputs: dict[str, Node]) -> Pairs:
-    """Return which output continues which state input; empty if the file has no state inputs.
+    """Return the output with the new value of each state input; empty if the file has no state inputs.
 
     The first input is data; every other input that has the shape of an output is a state.
 
@@ -86,7 +86,7 @@ def _cheapest_assignment(costs: _Costs) -> list[int] | None:
 
 
 def _is_ambiguous(costs: _Costs, found: list[int], state: int, same: _Costs) -> bool:
-    """Return whether another value could continue `state` at the same sum of costs."""
+    """Return whether another output could belong to `state` at the same sum of costs."""
     others = costs.copy()
     others[state, same[found[state]]] = np.inf
     changed = _cheapest_assignment(others)
@@ -114,16 +114,16 @@ _SAME: Final = 7
 
 @dataclass(frozen=True)
 class PathRatings:
-    """Ratings [states, outputs], low where the output is likely the new value of the state.
+    """Ratings [states, outputs]: low if the output is probably the new value of the state.
 
     Attributes
     ----------
-    near
-        The hardest operation on the easiest way. A way through weights or a spike says as little as none: it leads to the state's own
-        population as well as to others. A spike hardly continues a state that the step itself compares with a threshold.
-    far
-        Which of those that are not near is likelier: weights, or an output that hands another state on; a spike; nothing at all; and
-        last a state that comes out as it went in, so that it would never change.
+    direct
+        The hardest operation on the easiest path. A path through weights or a spike counts as no path: such paths lead to the state's
+        own population and to others alike. A spike is an unlikely new value of a state that the step compares with a threshold.
+    indirect
+        Order of the outputs without a direct path, the likeliest first: through weights, or an output that passes another state on;
+        through a spike; no path; and last an output that equals the state, which would then never change.
     """
 
     direct: npt.NDArray[np.int64]

@@ -22,8 +22,8 @@ from snnc.frontends.onnx.reroll.roll import Operand, Ref, StepClass, delayed
 
 Detach: TypeAlias = Literal["reset", "none", "all"]
 DETACHES: Final[tuple[Detach, ...]] = get_args(Detach)
-"""``reset``: a neuron's own spike is a constant in the term that resets its membrane. ``none``: it is a constant nowhere. ``all``: wherever
-the neuron itself reads it, in the reset and in feedback and adaptation without a synapse."""
+"""``reset``: a neuron's own spike is a constant in the term that resets its membrane. ``none``: it is never a constant. ``all``: it is a
+constant wherever the neuron itself reads it, in the reset and in feedback and adaptation without a synapse."""
 _FIRES: Final = frozenset({"spike", "spike_ge"})
 DEFAULT: Final[Detach] = "reset"
 MARK: Final = "snnc_detach"
@@ -48,7 +48,7 @@ def strip_marks(classes: list[StepClass]) -> None:
 
 
 def _through(classes: list[StepClass], operand: Operand) -> tuple[Operand, bool]:
-    """Return what an operand reads through marks, and whether there are any."""
+    """Return the operand without marks, and whether it had any."""
     cut = False
     while isinstance(operand, Ref) and classes[operand.cls].op == "detach":
         operand, cut = delayed(classes[operand.cls].operands[0], operand.delay), True
@@ -165,7 +165,7 @@ class _Marker:
         return {name: None for f in known for name in f}
 
     def _cut_in(self, e: Expression, gates: set[str]) -> Expression:
-        """Detach the spikes in an expression that is more than spikes."""
+        """Detach the spikes in an expression that contains other values too."""
         if not isinstance(e, Call):
             gates |= self._gated.get(e.name, set()) if isinstance(e, Symbol) else set()
             return e
@@ -285,7 +285,7 @@ def with_rule(graph: Graph, rule: Detach) -> None:
 
 
 def sentence(graph: Graph, rule: Detach) -> list[str]:
-    """Say where the gradients of a graph stop, if it has neurons that read their own spikes."""
+    """Return a sentence on where the gradients of a graph stop, if it has neurons that read their own spikes."""
     if not any(_reads_itself(p) for _, p in graph.of_type(Population)):
         return []
     others = " and ".join(f"'{other}'" for other in DETACHES if other != rule)

@@ -19,8 +19,8 @@ class EquationsDraft:
     """Equations under placeholder names.
 
     ``c7`` is class 7 in this step, ``p7_1`` its value one step ago, ``q7`` a late value that follows from the states,
-    ``i0`` an input port and ``k0`` one use of a constant. ``alias`` maps classes to others that they equal, ``labels`` constants that
-    training changes to their names in the module that the file is of.
+    ``i0`` an input port and ``k0`` one use of a constant. ``alias`` maps classes to equal ones, ``labels`` maps trainable constants
+    to their names in the exported module.
     """
 
     lines: list[Assignment] = field(default_factory=list)
@@ -84,7 +84,7 @@ class Writer:
         return Symbol(f"q{source}")
 
     def _parameter_expression(self, node: Node, cls: int) -> Expression:
-        """Write a constant as what is computed from the parameters that training changes."""
+        """Write a constant as an expression of the trainable parameters from which it is computed."""
         constant = self._step.constant(_value_of(node), cls)
         if not learned(node):
             return self._constant(constant)
@@ -110,7 +110,7 @@ class Writer:
 
 
 def draft(step: RecoveredStep, members: list[int], states: States, visible: set[int], detach: Detach | None) -> EquationsDraft:
-    """Write a group; values that are used once and that no one outside sees are written where they are used.
+    """Write a group; values that are used once, and only inside the group, are written where they are used.
 
     Gradients stop where `detach` says, or where the operands of `step` are cut, if it is None.
     """
@@ -177,7 +177,7 @@ def _is_late(e: Expression) -> bool:
 
 
 def _inline(lines: list[Assignment], keep: set[str]) -> list[Assignment]:
-    """Write values that are used once, and other names of values, where they are used."""
+    """Inline values that are used once, and aliases."""
     uses: dict[str, int] = {}
     for line in lines:
         for name in symbols(line.value):

@@ -26,14 +26,14 @@ _TOLERANCE: Final = 2e-6
 _MAX_TRIALS: Final = 200
 _FEWEST_TRIALS: Final = 8
 _MAX_WORK: Final = 1e9
-"""Multiplications that the trials of one population may take, on one sample."""
+"""Most multiplications for the trials of one population, on one sample."""
 _MAX_EARLY: Final = 100
 """Maximum values of the first steps that are searched for constants."""
 _SAMPLES: Final = 8
 _SEARCHED: Final = 2
-"""Samples that a proposal has to survive before it sees all of them."""
+"""Samples on which a proposal is tried first."""
 _SMALL: Final = 4096
-"""Values of fewer neurons are compared on more samples, so that some of them fire."""
+"""Layers of fewer neurons are compared on more samples, so that some neurons fire."""
 
 
 @dataclass(eq=False)
@@ -73,7 +73,7 @@ class StepSimulation:
         return self._known[key]
 
     def before(self, cls: int, t: int, reader: int | None) -> Array:
-        """Return what `reader` (a group) sees of a class before step 0."""
+        """Return the value of a class before step 0, as `reader` (a group) reads it."""
         made = self._step.classes[cls]
         group = self._groups.group.get(cls)
         if group is None or group != reader:
@@ -89,7 +89,7 @@ class StepSimulation:
         return compute(made.op, made.attrs, made.shape, arrays)
 
     def _read(self, reader: int, operand: Operand, t: int) -> Array:
-        """Return what `reader` reads through an operand at step `t`."""
+        """Return the value of an operand that `reader` reads at step `t`."""
         match operand:
             case Const(value):
                 return np.asarray(value, np.float64)
@@ -131,7 +131,7 @@ class StepSimulation:
                 yield cls, t, difference
 
     def _readers(self, cls: int, delay: int) -> set[int | None]:
-        """Return who sees a class before step 0: its own group, by its states, or others (None), by zeros."""
+        """Return the readers of a class before step 0: its own group, which reads states, or others (None), which read zeros."""
         local = self._groups.group.get(cls)
         users = self._late_users.get(cls, [])
         found = {local if self._groups.group.get(user) == local else None for user, late in users if late >= delay}
@@ -139,7 +139,7 @@ class StepSimulation:
 
 
 def find_start(step: RecoveredStep, groups: Grouping, states: Mapping[int, States], *, search: bool) -> Start:
-    """Return initial states from which the recovered step computes what the file does.
+    """Return initial states from which the recovered step computes the file's values.
 
     With `search`, the constants of each population are tried as states that the file does not show.
 
@@ -234,7 +234,7 @@ def _improve(
 
 
 def _trials(open_states: list[int], candidates: list[Array]) -> Iterator[tuple[tuple[int, Array], ...]]:
-    """Give one of the states each of the constants, then two of them, and so on."""
+    """Yield assignments of constants to states: to one state, then to two, and so on."""
     for size in range(1, len(open_states) + 1):
         for chosen in itertools.combinations(open_states, size):
             for values in itertools.product(candidates, repeat=size):
@@ -242,7 +242,7 @@ def _trials(open_states: list[int], candidates: list[Array]) -> Iterator[tuple[t
 
 
 def _constants(step: RecoveredStep, members: list[int]) -> list[Array]:
-    """Return the constants that the file's first steps compute with, then those of the step itself."""
+    """Return the constants in the file's first steps, then those of the step itself."""
     found: dict[tuple[Shape, bytes], Array] = {}
     local = [o.value for cls in members for o in step.operands(cls) if isinstance(o, Const)]
     for value in (*_early(step, members), *local):
@@ -253,7 +253,7 @@ def _constants(step: RecoveredStep, members: list[int]) -> list[Array]:
 
 
 def _early(step: RecoveredStep, members: list[int]) -> Iterator[Array]:
-    """Return the constants in what the members are at steps whose structure differs."""
+    """Return the constants of the members' nodes at early steps whose structure differs."""
     nodes = [n for cls in members for _, early in sorted(step.classes[cls].forced.items()) for n in early]
     largest = max((math.prod(step.classes[cls].shape) for cls in members), default=0)
     seen = {n.id for n in nodes}

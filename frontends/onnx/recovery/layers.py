@@ -17,7 +17,7 @@ from snnc.frontends.onnx.reroll.step import RecoveredStep
 
 
 def layer_of(step: RecoveredStep, cls: int, bias: Array | None) -> tuple[str, Operation, list[Operand], Shape | None]:
-    """Return (base of its name, operation, what it reads, the shape that it reads it in; None: any).
+    """Return (base of its name, operation, its operands, the input shape that it needs; None: any).
 
     Raises
     ------
@@ -86,7 +86,7 @@ def _weights(operands: list[Operand], bias: Array | None) -> tuple[Array, Array 
 
 
 def scale_of(named: Named, shape: Shape) -> Scale | None:
-    """Return equations that only multiply by a constant, and add one, as a layer; None if they do more."""
+    """Return equations of the form ``a*x + b`` with constants as a layer; None for any others."""
     if named.states or len(named.lines) != 1 or len(named.ports) != 1:
         return None
     match named.lines[0].value:
@@ -102,7 +102,7 @@ def scale_of(named: Named, shape: Shape) -> Scale | None:
 
 
 def _compact(value: Array, shape: Shape) -> Array:
-    """Return a constant with axes of size 1 where it is the same all along them."""
+    """Return a constant with size 1 on the axes along which it is constant."""
     array = np.asarray(value, np.float32)
     if array.ndim:
         array = array.reshape(shape)

@@ -1,7 +1,8 @@
-"""Trainable constants of a file: the module's parameter for each, or the computation from parameters.
+"""Trainable constants of a file: the module's parameter for each, or its computation from parameters.
 
-An export of snnc's own names the parameters of neurons. What the module computes from one or several of them stays an expression in the
-neuron's equations, so that their gradients are the module's; a function of one parameter that has an inverse is a parameter itself.
+An export of snnc's own names the parameters of neurons. A value that the module computes from parameters stays an expression in the
+neuron's equations, so the parameters have the module's gradients. If the expression is an invertible function of one parameter, its
+value becomes the parameter.
 """
 
 from __future__ import annotations
@@ -12,12 +13,12 @@ from snnc.frontends.onnx.flattening.node import Node
 
 
 def learned(node: Node) -> bool:
-    """Return whether a constant is a parameter that training changes, or follows from one."""
+    """Return whether a constant is a trainable parameter, or computed from one."""
     return node.op == "parameter" or any(learned(operand) for operand in node.inputs)
 
 
 def label_of(node: Node) -> str:
-    """Return the name of the parameter that a constant is, its last part with the function that is applied; "" for others."""
+    """Return the name of the parameter of a constant, with the applied function in its last part; "" for other constants."""
     inner = _unclipped(node)
     if inner.op == "parameter":
         return str(inner.attrs[0])
@@ -42,7 +43,7 @@ def _is(node: Node, value: float) -> bool:
 
 
 def _unclipped(node: Node) -> Node:
-    """Return what is clipped where all its values lie between the bounds, where clipping changes neither values nor gradients."""
+    """Return the operand of a clip if all its values are inside the bounds: clipping then changes neither values nor gradients."""
     while node.op in ("min", "max"):
         inner = [n for n in node.inputs if learned(n)]
         bounds = [n for n in node.inputs if not learned(n)]

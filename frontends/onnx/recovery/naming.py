@@ -30,7 +30,7 @@ class Named:
 
 
 def name(made: EquationsDraft, states: States, visible: set[int]) -> Named:
-    """Give the names of a draft."""
+    """Return a draft under its final names."""
     all_visible, visible = visible, {made.alias.get(c, c) for c in visible}
     fires = {line.target: line.value for line in made.lines if is_spike(line.value)}
     state_names = _states(made, states, fires, visible)
@@ -69,7 +69,7 @@ def _unused_name(base: str, reserved: set[str]) -> str:
 
 
 def _states(made: EquationsDraft, states: States, fires: Mapping[str, Expression], visible: set[int]) -> dict[int, str]:
-    """Name the states: v for the membrane, i_syn for what only inputs feed, s for spikes, x for the others."""
+    """Name the states: v for the membrane, i_syn for a state that only inputs feed, s for spikes, x for the others."""
     if not states.stored:
         return {}
     values = {line.target: line.value for line in made.lines}
@@ -112,7 +112,7 @@ def _states(made: EquationsDraft, states: States, fires: Mapping[str, Expression
 
 
 def _learned(made: EquationsDraft, final: dict[str, Expression], reserved: set[str]) -> dict[str, Array]:
-    """Name the parameters that training changes as the module does, each once, however often it is used."""
+    """Give the trainable parameters their names in the module; a parameter that is used several times has one name."""
     found: dict[str, Array] = {}
     names: dict[str, str] = {}
     used = {s for line in made.lines for s in symbols(line.value)}
@@ -209,7 +209,7 @@ def _ordered(
     final: dict[str, Expression],
     reserved: set[str],
 ) -> list[Assignment]:
-    """Put the equations in order, with copies of old values where they are read after they have changed."""
+    """Order the equations; if a state's old value is read after its assignment, insert a copy."""
     lines = list(made.lines)
     moves = {c: [(f"p{c}_{k}+", Symbol(f"p{c}_{k - 1}")) for k in range(d, 1, -1)] for c, d in states.stored.items()}
     placed: list[Assignment] = []

@@ -21,7 +21,7 @@ from snnc.frontends.onnx.reroll.step import Result
 from snnc.frontends.onnx.reroll.timeline import GraphTimeline, StepWindow, extend, summands, unscaled, windowed
 
 _MAX_POST: Final = 40
-"""Operations after a summary over time through which it is searched."""
+"""Most operations after a summary over time through which the search for it continues."""
 
 
 def roll_output(pool: NodePool, roller: Roller, name: str, output: Node) -> Result:
@@ -62,7 +62,7 @@ def _bounds(line: GraphTimeline, window: StepWindow) -> tuple[int, int | None]:
 
 
 def _check_stack(line: GraphTimeline, name: str, output: Node) -> None:
-    """Refuse an output that is made from values of all steps, which are neither in the order of the steps nor summed up."""
+    """Refuse an output that is made from values of all steps, but neither stacks them in order nor summarises them."""
     node, after = output, list[Node]()
     for _ in range(_MAX_POST):
         if node.op == "concat":
@@ -100,7 +100,7 @@ def _check_parts(line: GraphTimeline, name: str, output: Node, node: Node, after
 
 
 def _joins(stack: Node, after: list[Node]) -> bool:
-    """Return whether the axis of a stack of steps, followed through the nodes after it, also holds something else at the end."""
+    """Return whether later nodes merge the axis of a stack of steps with another axis."""
     axis, shape = stack.attrs[0], stack.shape
     joined = shape[axis] != len(stack.inputs)
     for node in after:
@@ -120,7 +120,7 @@ def _joins(stack: Node, after: list[Node]) -> bool:
 
 
 def _summary(pool: NodePool, line: GraphTimeline, output: Node) -> tuple[Readout, StepWindow] | None:
-    """Return how an output sums up steps, and which; None if it does something else."""
+    """Return the readout of an output and its range of steps; None if it is no summary of steps."""
     inner, scale = unscaled(output)
     node = inner.inputs[0] if inner.op == "reshape" else inner
     found = _reduced(pool, line, node) if node.op == "reduce" else _folded_steps(line, node)
@@ -157,9 +157,9 @@ def _reduced(pool: NodePool, line: GraphTimeline, node: Node) -> tuple[Readout, 
 
 
 def _folded_steps(line: GraphTimeline, node: Node) -> tuple[Readout, StepWindow] | None:
-    """Read values of steps that are added up, or compared, one after the other: ``max(max(a0, a1), a2)``.
+    """Read a summary written as nested sums or comparisons of steps: ``max(max(a0, a1), a2)``.
 
-    A sum over all steps is left to the roll-up, which sees the same as a state.
+    A sum over all steps is not read here: the roll-up recovers it as a state.
     """
     if node.op not in ("add", "max", "min") or not line.timed:
         return None
@@ -185,7 +185,7 @@ def _folded_steps(line: GraphTimeline, node: Node) -> tuple[Readout, StepWindow]
 
 
 def _with_accumulations(pool: NodePool, line: GraphTimeline, name: str, output: Node) -> Node:
-    """Write sums and means over all steps, from which an output goes on to compute, as values that are added up step by step."""
+    """Rewrite sums and means over all steps, with which an output computes further, as step-by-step accumulations."""
     known: dict[int, Node] = {}
 
     def walk(node: Node, depth: int) -> Node:
@@ -206,7 +206,7 @@ def _with_accumulations(pool: NodePool, line: GraphTimeline, name: str, output: 
 
 
 def _accumulation(pool: NodePool, line: GraphTimeline, name: str, node: Node) -> Node | None:
-    """Return a sum or mean over all steps as additions step by step; None if `node` is something else."""
+    """Return a sum or mean over all steps as a step-by-step accumulation; None if `node` is something else."""
     found = _reduced(pool, line, node)
     if found is None:
         return None
@@ -226,7 +226,7 @@ def _accumulation(pool: NodePool, line: GraphTimeline, name: str, node: Node) ->
 
 
 def _summed_without_time(roller: Roller, name: str, output: Node) -> Result | None:
-    """Roll up an output that adds up its steps where no input has a time axis."""
+    """Roll up an output that sums its steps, in a file whose inputs have no time axis."""
     steps = roller.line.steps
     parts, scale = summands(output)
     kind: Readout | None = "sum" if scale == 1.0 else "mean" if np.isclose(scale * steps, 1, rtol=1e-5) else None
@@ -236,12 +236,12 @@ def _summed_without_time(roller: Roller, name: str, output: Node) -> Result | No
 
 
 def accumulated(roller: Roller, results: list[Result]) -> list[Result]:
-    """Turn a sum or mean that the model accumulates step by step into a readout of what it accumulates."""
+    """Turn a sum or mean that the model accumulates step by step into a readout of its summand."""
     return [_accumulated(roller, r) if r.readout == "last" else r for r in results]
 
 
 def _accumulated(roller: Roller, result: Result) -> Result:
-    """Return the readout of what one output accumulates; the result unchanged if it accumulates nothing."""
+    """Return the readout of the value that one output accumulates; the result unchanged if it accumulates none."""
     readout: Readout = "sum"
     value = result.value
     if not isinstance(value, Ref) or value.delay:
@@ -262,7 +262,7 @@ def _accumulated(roller: Roller, result: Result) -> Result:
 
 
 def _summand(roller: Roller, made: StepClass) -> Operand | None:
-    """Return what a class adds to its value of the step before, from zero on; None if it does something else."""
+    """Return the value that a class adds to its previous value, starting from zero; None if it does something else."""
     if made.op != "add" or len(made.operands) != 2:
         return None
     previous = Ref(made.id, 1)

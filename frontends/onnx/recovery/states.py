@@ -1,6 +1,6 @@
-"""The values that a population keeps from step to step.
+"""The states of a population: values that it needs from the previous step.
 
-Every member that its own group reads late is a state, except those that other states already determine: the reset that a
+Every member that its own group reads with a delay is a state, except those that other states determine: the reset that a
 file computes from the previous membrane is not an additional state. If several late values have one
 common source, that source is stored instead of them; so is the membrane that a file resets to zero only when it reads it.
 """
@@ -30,8 +30,8 @@ class States:
 def states_of(step: RecoveredStep, groups: Grouping, group: int, visible: set[int]) -> States:
     """Choose the states of a group.
 
-    A late value that follows from the states by a parameter that training changes is a state, too, where gradients pass it: computed from
-    the initial states, it would give the parameter a gradient before the first step.
+    A delayed value that is computed from the states with a trainable parameter is a state too, if gradients flow through it: computed
+    from the initial states, it would give the parameter a gradient before the first step.
     """
     members = groups.members(group)
     operands = [(step.classes[c], k, o) for c in members for k, o in enumerate(step.operands(c))]
@@ -97,7 +97,7 @@ def _choose_states(step: RecoveredStep, members: list[int], visible: set[int], a
 
 
 def _starts_from_input(step: RecoveredStep, cls: int) -> bool:
-    """Return whether the file gives the value before step 0 from outside, to all that read it."""
+    """Return whether an input of the file gives the value before step 0 to all its readers."""
     nodes = step.classes[cls].initial.get(-1, [])
     return bool(nodes) and all(n.op == "input" for n in nodes)
 
@@ -139,7 +139,7 @@ def _follows(step: RecoveredStep, inside: set[int], cls: int, known: set[int]) -
 
 
 def _plain_source(step: RecoveredStep, inside: set[int], cls: int, visible: set[int]) -> int:
-    """Return what `cls` is a constant multiple of, or the membrane that it is the spike of; else itself."""
+    """Return the class of which `cls` is a constant multiple, or the membrane of which it is the spike; else `cls`."""
     start = cls
     while True:
         made, operands = step.classes[cls], step.operands(cls)
@@ -159,7 +159,7 @@ def _plain_source(step: RecoveredStep, inside: set[int], cls: int, visible: set[
 
 
 def _follows_start_input(step: RecoveredStep, cls: int) -> bool:
-    """Return whether what `cls` follows from in the same step is given from outside before step 0."""
+    """Return whether an input of the file gives, before step 0, the values from which `cls` is computed."""
     for _ in range(_MAX_CHAIN):
         refs = [o for o in step.operands(cls) if isinstance(o, Ref)]
         if len(refs) != 1 or refs[0].delay:

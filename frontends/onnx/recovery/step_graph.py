@@ -24,8 +24,8 @@ _REARRANGES: Final = frozenset({"reshape", "transpose", "slice", "expand", "pick
 def graph_of_step(step: RecoveredStep, file: FileFacts) -> Built:
     """Return the graph of a step.
 
-    A matrix product of late values is tried as it stands (the delay is before it, so that it sees zeros before step
-    0) and, where the first steps say otherwise, with the delay after it (so that nothing arrives in step 0). Initial states
+    A matrix product of delayed values is first tried with the delay before it (it then reads zeros before step 0), and, if
+    this contradicts the first steps, with the delay after it (then nothing arrives in step 0). Initial states
     that the file shows are tried first, others are searched for last.
 
     Raises
@@ -90,7 +90,7 @@ def _least_use_delay(step: RecoveredStep, chain: list[int]) -> int:
 
 
 def _moves_before(classes: list[StepClass], cls: int) -> list[int]:
-    """Return the classes that only rearrange, in the same step, what a class reads; the nearest first."""
+    """Return the classes that only rearrange the operand of a class in the same step, the nearest first."""
     found: list[int] = []
     operand = classes[cls].operands[0]
     while isinstance(operand, Ref) and operand.delay == 0 and classes[operand.cls].op in _REARRANGES:
@@ -124,7 +124,7 @@ def _moved(step: RecoveredStep, chosen: tuple[int, ...], by: int | None = None) 
 
 
 def _copy_moves(classes: list[StepClass], cls: int) -> int:
-    """Give a class copies of its own of what rearranges its operand; return the one that reads first."""
+    """Give a class separate copies of the classes that rearrange its operand; return the first of them."""
     for inner in _moves_before(classes, cls):
         made = classes[inner].copied()
         made.id = len(classes)

@@ -46,7 +46,7 @@ def rearranged(step: RecoveredStep) -> RecoveredStep:
     return step.changed(classes)
 
 
-# ---- what needs it ---------------------------------------------------------------------------------------------------
+# ---- classes to rewrite ---------------------------------------------------------------------------------------------------
 
 
 def _moves(step: RecoveredStep, operand: Operand) -> bool:
@@ -84,7 +84,7 @@ def _has_no_operation(step: RecoveredStep, cls: int) -> bool:
 
 
 def _roots(step: RecoveredStep, hard: set[int]) -> list[int]:
-    """Return the hard classes that something reads which does not only move values."""
+    """Return the classes in `hard` that are read by a class that computes."""
     found = {r.value.cls for r in step.results if isinstance(r.value, Ref) and r.value.cls in hard}
     for cls in step.live(layout=True):
         if step.classes[cls].op not in MOVES:
@@ -137,7 +137,7 @@ class _Tracer:
         self._starts: list[int] = [0]
 
     def numbers(self, operand: Operand, delay: int) -> Array:
-        """Return, in the full shape of an operand, where each of its values comes from: below 0 from the constants."""
+        """Return the source index of each value of an operand, in its full shape; indices below 0 are constants."""
         if isinstance(operand, Const):
             start = -1 - sum(c.size for c in self.constants)
             self.constants.append(np.asarray(operand.value, np.float32))
@@ -155,7 +155,7 @@ class _Tracer:
         return start + np.arange(math.prod(shape)).reshape(shape)
 
     def pick(self, numbers: Array, batch: int | None) -> Pick:
-        """Return the pick that gives what `numbers` stand for, of one sample."""
+        """Return the pick of the values with these source indices, for one sample."""
         local = (numbers if batch is None else np.moveaxis(numbers, batch, 0)[0]).reshape(-1)
         index = np.full(local.size, -1, np.int64)
         position = 0
@@ -217,7 +217,7 @@ def _padding_into_conv(step: RecoveredStep, made: StepClass, operand: Ref, sourc
 
 
 def _pick_into_linear(step: RecoveredStep, classes: list[StepClass], made: StepClass, operand: Ref, source: Operand, pick: Pick) -> None:
-    """Multiply a pick into a weight's columns, so that the product reads the source's values in their own order."""
+    """Permute a weight's columns by a pick, so that the product reads the source's values in their own order."""
     weight = made.operands[1]
     chosen = pick.index[pick.index >= 0]
     if not isinstance(weight, Const) or weight.value.shape[1] != pick.index.size or len(np.unique(chosen)) != chosen.size:
@@ -258,14 +258,14 @@ def padding_of(pick: Pick, source: Shape, result: Shape) -> Pairs | None:
 
 
 def aligned(shape: Shape, rank: int) -> Shape:
-    """Return a shape with axes of size 1 added or left out in front, to have `rank` axes where that is possible."""
+    """Return a shape with `rank` axes, if adding or removing leading axes of size 1 makes that possible."""
     while len(shape) > rank and shape[0] == 1:
         shape = shape[1:]
     return (1,) * (rank - len(shape)) + shape
 
 
 def broadcast_out(step: RecoveredStep) -> RecoveredStep:
-    """Return the step with an expansion before every elementwise operation that reads fewer values than it makes."""
+    """Return the step with an expansion before every elementwise operation that broadcasts an operand."""
     found = [(c, k) for c in step.live() if step.is_elementwise(c) for k, o in enumerate(step.classes[c].operands) if _repeats(step, c, o)]
     if not found:
         return step

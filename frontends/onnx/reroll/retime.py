@@ -1,7 +1,7 @@
 """Move classes in time, so that nothing reads the future and no cycle lacks a delay.
 
-A class may first be met one step late (the reset reads the spike of the previous step) and then be found to be needed earlier. Moving a
-class changes the delays around it, not what is computed.
+A class may first be found one step late (the reset reads the spike of the previous step), and then be needed earlier. Moving a class
+changes the delays around it, but not its values.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ def retime(classes: list[StepClass], results: list[Operand], *, aligned: bool = 
     Parameters
     ----------
     classes, results
-        What was rolled up.
+        The rolled-up classes, and the results that read them.
     aligned
-        Number the steps of each class from the first that the file shows, as far as delays allow it.
+        Number the steps of each class from the first one in the file, as far as the delays allow.
 
     Raises
     ------
@@ -54,7 +54,7 @@ def retime(classes: list[StepClass], results: list[Operand], *, aligned: bool = 
 
 
 def _first(made: StepClass) -> int:
-    """Return the first step of a class that the file shows; a class does not come before the inputs that it reads."""
+    """Return the first step of a class in the file; a class is not earlier than the inputs that it reads."""
     shown = 0 if made.static else max(0, min([*made.nodes, *made.forced]))
     return min([shown, *(o.delay for o in made.operands if isinstance(o, InputRef))])
 
@@ -86,7 +86,7 @@ def shift(made: StepClass, lead: int) -> None:
 
 
 def postponed(step: RecoveredStep) -> RecoveredStep | None:
-    """Return the step with matrix products that only later steps need in the step that needs them; None if there are none.
+    """Move matrix products that only later steps need into the step that needs them; return None if there are none.
 
     A compartment that is coupled to others after it has fired, ``v = v + G v``, makes its population read itself in the same step, through
     a product. If only the next step reads the result, the product and everything that follows from it can also belong to the start of the
@@ -123,7 +123,7 @@ def _users(step: RecoveredStep) -> dict[int, list[tuple[int, int]]]:
 
 
 def _slack(step: RecoveredStep, users: dict[int, list[tuple[int, int]]]) -> list[float]:
-    """Return for each class how many steps pass before anything that it computes is seen."""
+    """Return for each class the number of steps until its value is first used."""
     slack = [math.inf] * len(step.classes)
     for result in step.results:
         if isinstance(result.value, Ref):
@@ -139,7 +139,7 @@ def _slack(step: RecoveredStep, users: dict[int, list[tuple[int, int]]]) -> list
 
 
 def _following(products: list[int], users: dict[int, list[tuple[int, int]]]) -> set[int]:
-    """Return the products and what follows from them in the same step."""
+    """Return the products and all classes that depend on them in the same step."""
     found = set(products)
     queue = deque(products)
     while queue:

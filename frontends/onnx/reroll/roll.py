@@ -1,8 +1,8 @@
 """Re-roll time: from the nodes of all steps to one class for each value of the step.
 
 A *tuple* holds one node for each time step. Tuples are analysed from the outputs towards the inputs, as in a
-bisimulation: equal constants are a parameter; a tuple that is a known class moved by d steps is a use with delay d; anything else is a
-new class, whose operands are tuples again. Names and the order of nodes play no part.
+bisimulation: equal constants are a parameter; a tuple that is a known class shifted by d steps is a use with delay d; any other tuple
+is a new class, whose operands are tuples again. Names and the order of nodes play no part.
 """
 
 from __future__ import annotations
@@ -56,16 +56,16 @@ Operand: TypeAlias = Const | Ref | InputRef
 
 
 def delayed(operand: Operand, steps: int) -> Operand:
-    """Return `operand` as it was `steps` steps earlier; a constant is the same at every step."""
+    """Return `operand` with an additional delay of `steps`; constants do not change."""
     return operand if isinstance(operand, Const) else replace(operand, delay=operand.delay + steps)
 
 
 @dataclass(eq=False)
 class StepClass:
-    """One value of the step: its operation, its operands, and the nodes that it is at each time.
+    """One value of the step: its operation, its operands, and its node at each time.
 
-    ``forced`` holds nodes that the value must equal at early steps where the file's structure differs; ``initial`` the
-    nodes it stands for before step 0; ``swapped`` the early steps whose two operands stand the other way round.
+    ``forced`` holds nodes that the value must equal at early steps with another structure; ``initial`` its nodes
+    before step 0; ``swapped`` the early steps whose two operands are exchanged.
     """
 
     id: int
@@ -83,11 +83,11 @@ class StepClass:
 
     @property
     def signature(self) -> tuple[Hashable, ...]:
-        """The properties that all its nodes share."""
+        """The properties that all nodes of the class share."""
         return next(iter(self.nodes.values())).signature
 
     def copied(self) -> StepClass:
-        """Return a copy with operands of its own."""
+        """Return a copy with a separate list of operands."""
         return replace(self, operands=list(self.operands))
 
     def inputs(self, t: int) -> tuple[Node, ...]:
@@ -104,9 +104,10 @@ class Roller:
     line
         Time of the flattened graph.
     reading
-        Which step a value belongs to: "early", that of the latest input that it depends on; "late", the one that reads it; "aligned", as
-        late, but numbered from the first that the file shows (see :mod:`snnc.frontends.onnx.reroll.retime`). All of them are the same
-        network once it runs; they differ in what there is before step 0.
+        Rule for the step of a value: "early", the step of the latest input that it depends on; "late", the step that reads it;
+        "aligned", as "late", but numbered from the first step in the file (see :mod:`snnc.frontends.onnx.reroll.retime`). All readings
+        give the
+        same network after the first steps; they differ in the values before step 0.
     """
 
     def __init__(self, line: GraphTimeline, reading: Reading = "early") -> None:
@@ -143,7 +144,7 @@ class Roller:
         return operand
 
     def _resolve(self, steps: Steps) -> Operand:
-        """Return the operand that a tuple is: a constant, an input, a known class or a new one."""
+        """Return the operand that a tuple represents: a constant, an input, a known class or a new one."""
         live = {t: n for t, n in steps.items() if n.value is None}
         if not live:
             return self._constant(steps)
@@ -330,7 +331,7 @@ class Roller:
 def _fits(node: Node, later: Node) -> bool:
     """Return whether an early node may correspond to a later one: at least one of two operands is computed in the same way.
 
-    Where exporters fold ``0 + (a + b)``, the addition that is left is not the one that its successors are.
+    If an exporter folds ``0 + (a + b)``, the remaining addition does not correspond to that of later steps.
     """
     if len(node.inputs) != 2 or len(later.inputs) != 2:
         return True
@@ -340,12 +341,12 @@ def _fits(node: Node, later: Node) -> bool:
 
 
 def _holds_spike(node: Node) -> bool:
-    """Return whether a value is a comparison or a multiple of one, which samples tell from another only near its threshold."""
+    """Return whether a value is a comparison or a multiple of one; samples distinguish two of these only near the threshold."""
     return node.op in ("gt", "ge") or (node.op == "mul" and any(n.op in ("gt", "ge") for n in node.inputs))
 
 
 def _same_with_operands(a: Node, b: Node) -> bool:
-    """Return whether two nodes have the same signature, and one of the values that they compute with too."""
+    """Return whether two nodes have the same signature and share an operand."""
     if not _same_signature(a, b):
         return False
     live = [n for n in a.inputs if n.value is None]

@@ -28,16 +28,16 @@ class Result:
     readout: Readout
     time_axis: int | None
     shape: Shape
-    """Of one step, or of the summary, as the file gives it: all axes but time."""
+    """Shape of one step, or of the summary, in the file's layout: all axes except time."""
     rows: tuple[Node, ...] = ()
     """The file's values of all steps, where the output stacks them."""
     start: int = 0
     stop: int | None = None
-    """Steps that take part: ``start <= t < stop``, None to the end."""
+    """Range of steps, ``start <= t < stop``; None: to the end."""
 
 
 class RecoveredStep:
-    """The classes of one step with everything that follows from their shapes."""
+    """The classes of one step, with properties derived from their shapes."""
 
     def __init__(self, classes: list[StepClass], axes: Mapping[str, int], results: list[Result], batched: bool = True) -> None:
         self.classes = classes
@@ -66,7 +66,7 @@ class RecoveredStep:
         return remaining or (1,)
 
     def operand_sample(self, operand: Operand) -> Shape:
-        """Return the sample shape of what an operand reads."""
+        """Return the shape of one sample of an operand, without axes of size 1."""
         match operand:
             case Ref(cls):
                 return self.samples[cls]
@@ -76,7 +76,7 @@ class RecoveredStep:
                 return value.shape
 
     def full(self, operand: Operand) -> Shape:
-        """Return the shape of one sample of what an operand reads, with its axes of size 1."""
+        """Return the shape of one sample of an operand, with axes of size 1."""
         shape, batch = self.shape_and_batch(operand)
         return tuple(d for k, d in enumerate(shape) if k != batch) or (1,)
 
@@ -101,7 +101,7 @@ class RecoveredStep:
         return shape[1:]
 
     def inner_axis(self, operand: Operand, axis: int) -> int:
-        """Return where an axis of an operand stands in :meth:`full`.
+        """Return the position of an operand's axis in the shape from :meth:`full`.
 
         Raises
         ------
@@ -114,7 +114,7 @@ class RecoveredStep:
         return axis - (batch is not None and axis > batch)
 
     def shape_and_batch(self, operand: Operand) -> tuple[Shape, int | None]:
-        """Return the shape of what an operand reads, and which of its axes is the batch."""
+        """Return the shape of an operand and its batch axis."""
         match operand:
             case Ref(cls):
                 return self.classes[cls].shape, self.batch[cls]
@@ -124,11 +124,11 @@ class RecoveredStep:
                 return value.shape, None
 
     def operands(self, cls: int) -> tuple[Operand, ...]:
-        """Return the operands of a class, seen through layout."""
+        """Return the operands of a class, without classes that only change the layout."""
         return tuple(self.through_layout(o) for o in self.classes[cls].operands)
 
     def through_layout(self, operand: Operand) -> Operand:
-        """Look through reshapes that change no sample, only the layout around it."""
+        """Follow an operand through classes that only change the layout."""
         delay = 0
         while isinstance(operand, Ref) and self.is_layout(operand.cls):
             delay += operand.delay
@@ -157,7 +157,7 @@ class RecoveredStep:
         return self.classes[cls].op in ELEMENTWISE
 
     def live(self, layout: bool = False) -> list[int]:
-        """Return the classes that results depend on; those that only change the layout are left out unless `layout`."""
+        """Return the classes that results depend on; classes that only change the layout are included if `layout`."""
         look: Callable[[Operand], Operand] = (lambda operand: operand) if layout else self.through_layout
         seen: set[int] = set()
         stack = [o.cls for r in self.results if isinstance(o := look(r.value), Ref)]
@@ -169,7 +169,7 @@ class RecoveredStep:
         return sorted(seen)
 
     def order(self) -> list[int]:
-        """Return the live classes so that each comes after what it reads in the same step.
+        """Return the live classes, each after those that it reads in the same step.
 
         Raises
         ------
@@ -272,7 +272,7 @@ def _batch(step: RecoveredStep, made: StepClass, found: list[int | None]) -> int
 
 
 def check_operations(step: RecoveredStep) -> None:
-    """Refuse what the graph has no node for.
+    """Refuse operations without a counterpart in the graph.
 
     Raises
     ------
@@ -300,7 +300,7 @@ def check_operations(step: RecoveredStep) -> None:
         if made.op in ("floor", "ceil", "round"):
             raise NotYetError(
                 f"inside a step, '{made.op}' rounds values of {list(made.shape)} to any whole number; snnc reads rounding between bounds. "
-                "Clip what is rounded, as in torch.clamp(torch.round(v), 0, 4)."
+                "Clip the rounded values, as in torch.clamp(torch.round(v), 0, 4)."
             )
         raise NotYetError(
             f"inside a step, '{made.op}' with the result {list(made.shape)} is not read yet; this version reads dense layers, "

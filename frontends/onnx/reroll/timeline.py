@@ -54,7 +54,7 @@ class GraphTimeline:
 def find_axes(outputs: Iterable[Node]) -> dict[str, int]:
     """Return the time axis of each input that `outputs` depend on.
 
-    It is the first axis whose entries are all read one at a time, or else the first with several entries read so.
+    It is the first axis of which every entry is read separately; if there is none, the first of which several entries are.
     """
     starts_read: dict[str, dict[int, set[int]]] = {}
     sizes: dict[tuple[str, int], int] = {}
@@ -122,7 +122,7 @@ def timeline(pool: NodePool, axes: Mapping[str, int], steps: int) -> GraphTimeli
 
 
 def extend(line: GraphTimeline, pool: NodePool) -> None:
-    """Add the nodes that the pool has gained since the last call."""
+    """Add the nodes that were added to the pool since the last call."""
     latest = line.latest
     for node in pool.nodes[len(latest) :]:
         step = line.input_step(node)
@@ -229,7 +229,7 @@ def static_timeline(pool: NodePool, outputs: Mapping[str, Node]) -> GraphTimelin
     StateLossError
         There are spikes, but no state is carried from step to step.
     NoTimeError
-        There are no time steps at all.
+        There are no time steps.
     """
     for node in outputs.values():
         inner = node.inputs[0] if node.op == "reshape" else node
@@ -257,7 +257,7 @@ def static_timeline(pool: NodePool, outputs: Mapping[str, Node]) -> GraphTimelin
 
 
 def summands(output: Node) -> tuple[list[Node], float]:
-    """Return the values that an output sums over the steps, in time order, and the factor of the sum; no values if it is no such sum."""
+    """Return the values that an output sums over the steps, in time order, and the factor of the sum; no values for any other output."""
     node, scale = unscaled(output)
     terms: list[Node] = []
     while node.op == "add" and all(n.value is None for n in node.inputs):

@@ -1,1 +1,1 @@
-"""Graphs -> ONNX files: one ``Scan`` node over the time steps, ONNX's own operators only."""
+"""Graphs to ONNX files: one ``Scan`` node over the time steps, with ONNX's own operators only."""

@@ -18,9 +18,9 @@ _SHARED = 64
 
 @dataclass(frozen=True)
 class StepTensor:
-    """A tensor of the step: [B, *shape], or without the batch axis while `batched` is false (parameters and what follows from them).
+    """A tensor of the step: [B, *shape], or [*shape] if `batched` is false (parameters and values computed from them).
 
-    `truth` names the same values as booleans, where they were made from a comparison.
+    `truth` is the name of the same values as booleans, if a comparison made them.
     """
 
     name: str
@@ -51,7 +51,7 @@ class Constants:
     def __init__(self, names: Names) -> None:
         self.arrays: dict[str, Array] = {}
         self.fields: dict[tuple[str, str], str] = {}
-        """(node, field) of the graph -> the name of the array that holds it."""
+        """(node, field) of the graph -> the name of its array."""
         self._names = names
         self._known: dict[tuple[object, ...], str] = {}
 
@@ -71,7 +71,7 @@ class Constants:
         return name
 
     def drop_unused(self, nodes: Iterable[NodeProto]) -> None:
-        """Keep only what `nodes` read."""
+        """Remove constants that `nodes` do not read."""
         used = {name for node in nodes for name in node.input}
         self.arrays = {name: array for name, array in self.arrays.items() if name in used}
         self.fields = {home: name for home, name in self.fields.items() if name in used}
@@ -99,7 +99,7 @@ class Builder:
         return name
 
     def shaped(self, value: StepTensor, shape: Shape) -> StepTensor:
-        """Read `value` in another shape of as many elements."""
+        """Reshape `value` if needed."""
         if value.shape == shape:
             return value
         target = self.constants.integers([-1, *shape] if value.batched else list(shape), "shape")

@@ -23,11 +23,11 @@ class Comparison:
     spikes
         Whether all values of both are 0 or 1; then they must be equal.
     mismatches, values
-        How many differ (by more than the tolerance, unless they are spikes), of how many.
+        Number of values that differ (spikes exactly, others by more than the tolerance), and number of compared values.
     largest
         Largest difference; None if the shapes differ or a value is not finite.
     step, sample
-        Where the first mismatch is, in time, then among samples; None if there is none, or the output has no such axis.
+        Position of the first mismatch, in time, then among samples; None without a mismatch or without such an axis.
     shapes
         snnc's and theirs.
     """
@@ -90,7 +90,7 @@ class PortComparison:
     fires
         Whether its values are spikes, which must be equal.
     values, mismatches
-        How many were compared, and how many differ (by more than the tolerance, unless they are spikes).
+        Number of compared values, and of those that differ (spikes exactly, others by more than the tolerance).
     by_step
         Mismatching spikes of each step, or the largest difference of each step (None: not finite); a step that the other side does
         not compute is 0 here and not among `compared`.
@@ -101,7 +101,7 @@ class PortComparison:
     first
         First step that differs, or None.
     fired
-        How many of the other side's values are not zero.
+        Number of the other side's values that are not zero.
     """
 
     port: str
@@ -157,16 +157,16 @@ def random_arrays(
 ) -> dict[str, Array]:
     """Make inputs: 0 and 1 in even samples, normally distributed values in odd ones, of deviation 1 and 3 in turn.
 
-    A single sample changes so from step to step.
+    A single sample alternates between the two from step to step.
 
     Parameters
     ----------
     graph
-        Whose inputs; those of the kind "spikes" get 0 and 1 only.
+        The network; inputs of kind "spikes" get 0 and 1 only.
     samples, steps
-        None takes what is fixed, else 4 and 20.
+        None: the sizes that the model fixes, else 4 and 20.
     seed
-        Of the random numbers.
+        Seed of the random numbers.
     fixed
         (input, axis in the layout of the graph) -> size that the model fixes, or None.
     check

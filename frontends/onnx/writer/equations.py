@@ -21,7 +21,7 @@ _COMPARISONS: Final[Mapping[str, str]] = {"spike": "Greater", "gt": "Greater", "
 
 @dataclass(frozen=True)
 class NodePlaces:
-    """Where nodes go: those that depend on parameters only into the main graph, the others into the loop's body."""
+    """Builders for nodes: those that depend on parameters only belong to the main graph, all others to the loop's body."""
 
     main: Builder
     body: Builder
@@ -37,13 +37,13 @@ def print_expression(places: NodePlaces, expression: Expression, scope: Mapping[
     Parameters
     ----------
     places
-        Where they go.
+        The builders that the nodes are added to.
     scope
-        Values of the symbols.
+        Tensors of the symbols.
     expression
-        What to compute.
+        The expression.
     shape
-        Of the population.
+        Shape of the population.
     hint
         Base of the result's name.
     """
@@ -102,7 +102,7 @@ class NeuronFunction:
     results
         Ports and states in the order of its outputs.
     narrow
-        Those of `results` that depend on parameters and constants only, and so have no batch axis.
+        Results that depend on parameters and constants only, and therefore have no batch axis.
     proto
         The function. Its inputs are the model's input ports, states and parameters.
     """
@@ -114,7 +114,7 @@ class NeuronFunction:
 
 
 def neuron_functions(graph: Graph, opset: int) -> list[tuple[NeuronModel, NeuronFunction]]:
-    """Return the models of `graph` with a function each, in the order of the nodes."""
+    """Return a function for each model of `graph`, in the order of the nodes."""
     names, found = Names([]), list[tuple[NeuronModel, NeuronFunction]]()
     read: dict[str, set[str]] = {}
     for edge in graph.edges:
@@ -154,7 +154,7 @@ def _function(model: NeuronModel, read: set[str], name: str, opset: int) -> Neur
 
 
 def _name_results(body: Builder, results: Mapping[str, str]) -> None:
-    """Give values of `body` the names of outputs; one that is an input, a constant or two outputs passes through an Identity."""
+    """Rename values of `body` to the outputs' names; inputs, constants and values of two outputs get an Identity."""
     made = {output for node in body.nodes for output in node.output}
     renamed: dict[str, str] = {}
     for output, value in results.items():

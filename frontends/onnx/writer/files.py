@@ -15,9 +15,9 @@ from snnc.compiler.ir.graph import Array
 from snnc.frontends.onnx.writer.errors import CheckerError, OnnxFileError, WeightsTooLargeError
 
 INSIDE: Final = (1 << 31) - (1 << 24)
-"""Bytes of weights that a model file holds itself; protobuf ends at 2 GiB."""
+"""Most bytes of weights in the model file itself; protobuf is limited to 2 GiB."""
 _SMALL: Final = 1024
-"""Bytes up to which an array stays in the model file in any case: shapes and indices."""
+"""Arrays up to this many bytes, such as shapes and indices, always stay in the model file."""
 
 
 def save(model: ModelProto, arrays: Mapping[str, Array], path: Path, inside: int = INSIDE) -> list[Path]:

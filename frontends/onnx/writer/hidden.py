@@ -1,4 +1,4 @@
-"""Values inside a network as another implementation computes them, and the tensors of a file that hold them."""
+"""Hidden values of a network in another implementation, and the tensors of a file that hold them."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Observed:
     fires
         Whether its values are spikes.
     by_step
-        Step to [batch, *neurons]; a step is missing where the other side does not compute the value.
+        Step -> [batch, *neurons]; steps at which the other side does not compute the value are missing.
     sources
         The implementations that computed it.
     """
@@ -53,7 +53,7 @@ class HiddenOfFile:
     Parameters
     ----------
     imported
-        The file, read for the shapes that it will be run on.
+        The file, read for the shapes of the run.
     steps
         Steps of the run.
     """
@@ -68,12 +68,12 @@ class HiddenOfFile:
                 self._places[node.id, t] = locator.find(node, t)
 
     def open(self, path: Path, graph: Graph) -> RuntimeModel:
-        """Load the file in ONNX Runtime so that it gives the values inside too; where it cannot, snnc evaluates them.
+        """Load the file in ONNX Runtime with hidden values as outputs; values that it cannot return are evaluated by snnc.
 
         Raises
         ------
         RuntimeRefusesError
-            It does not load the file as it is either.
+            It does not load the unchanged file either.
         """
         try:
             return RuntimeModel(path, graph, [p.tensor for p in self._places.values() if p is not None], self._imported.carried)
@@ -87,7 +87,7 @@ class HiddenOfFile:
     def observe(self, runtime: RuntimeModel, found: Mapping[str, Array], arrays: Mapping[str, Array]) -> list[Observed]:
         """Return the populations' values in a run of ONNX Runtime that gave `found` on `arrays`.
 
-        Where ONNX Runtime cannot give a value, the file's own operations are evaluated by snnc, and the source says so.
+        If ONNX Runtime cannot return a value, snnc evaluates the file's own operations, and `sources` says so.
         """
         lost = {id_ for (id_, _), place in self._places.items() if place is None}
         roots = [n for n, _ in self._values() if n.id in lost]
@@ -120,19 +120,19 @@ def of_arrays(population: str, port: str, fires: bool, values: Array, source: st
 
 
 def source_of(observed: Sequence[Observed]) -> str:
-    """Say who computed some ports of one population."""
+    """Return the implementations that computed some ports of one population, as text."""
     return " and ".join(sorted({source for o in observed for source in o.sources}))
 
 
 _TRIES: Final = 20_000
-"""Pieces of tensors over the whole sequence that are tried for all values."""
+"""Most slices of whole-sequence tensors that are tried for all values."""
 _MOVES: Final = (0, 1, -1)
 """Maximum number of steps by which the recovered step may have moved a value in time."""
 
 
 @dataclass(frozen=True)
 class TensorPlace:
-    """A tensor of the file, or piece `part` of its `parts` equal pieces along `axis`."""
+    """A tensor of the file, or slice `part` of its `parts` equal slices along `axis`."""
 
     tensor: Tensor
     axis: int = 0

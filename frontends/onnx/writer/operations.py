@@ -1,4 +1,4 @@
-"""Operations of a graph, one time step of each, as ONNX nodes."""
+"""One time step of the operations of a graph, as ONNX nodes."""
 
 from __future__ import annotations
 
@@ -34,23 +34,23 @@ _REDUCTIONS: Final[Mapping[str, str]] = {"sum": "ReduceSum", "mean": "ReduceMean
 
 
 def print_operation(to: Builder, name: str, operation: Operation, given: list[StepTensor], shape: Shape) -> StepTensor:
-    """Add the nodes of one operation and return what leaves it.
+    """Add the nodes of one operation and return its result.
 
     Parameters
     ----------
     to
-        Where they go.
+        The builder that the nodes are added to.
     name, operation
         A node of the graph, neither Input, Output nor Population.
     given
-        What arrives, in the order of the edges (of the ports, for Concat).
+        Input tensors, in the order of the edges (of the ports, for Concat).
     shape
-        Of what leaves.
+        Shape of the result.
 
     Raises
     ------
     NoOnnxFormError
-        ONNX has nothing of the kind.
+        The operation has no counterpart in ONNX.
     """
     first = given[0]
     match operation:
@@ -117,7 +117,7 @@ def print_conv(to: Builder, name: str, operation: Conv, value: StepTensor) -> st
 
 
 def print_pool(to: Builder, name: str, operation: Pool, value: StepTensor) -> str:
-    """Add a pooling; sums, and averages with dilation or a window that sticks out, as a convolution with ones."""
+    """Add a pooling; sums, and averages with dilation or with windows beyond the padded input, become a convolution with ones."""
     windows = windows_of(name, operation, value.shape)
     if operation.kind == "max":
         return _print_max(to, name, windows, value.name)
@@ -134,7 +134,7 @@ def print_pool(to: Builder, name: str, operation: Pool, value: StepTensor) -> st
 
 
 def _print_max(to: Builder, name: str, windows: Windows, value: str) -> str:
-    """Add a max pooling; ONNX counts windows that stick out in another way than PyTorch, so what they reach becomes padding."""
+    """Add a max pooling; ONNX counts windows beyond the padded input differently from PyTorch, so the overhang becomes padding."""
     places = _places(windows)
     pads = places["pads"]
     if any(pad >= k for pad, k in zip(pads, windows.kernel * 2, strict=True)):

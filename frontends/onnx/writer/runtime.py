@@ -1,4 +1,4 @@
-"""Run ONNX files in ONNX Runtime, which shares no code with snnc, and return inner tensors as well as outputs."""
+"""Run ONNX files in ONNX Runtime, which shares no code with snnc, and return outputs and hidden tensors."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ class RuntimeModel:
     path
         The file.
     graph
-        What snnc read from it: which inputs are data, and where their time axes stand.
+        The graph that snnc read from it; it says which inputs are data, and which axes are time.
     tensors
-        Inner tensors that a run returns in addition to the outputs, under the names in :attr:`exposed`.
+        Hidden tensors that a run returns in addition to the outputs, under the names in :attr:`exposed`.
     carried
-        Of a single step, the output that continues each state input.
+        For a single step: state input -> the output with the state's new value.
 
     Raises
     ------
@@ -44,11 +44,11 @@ class RuntimeModel:
         try:
             import onnxruntime
         except ImportError:
-            raise ToolMissingError("ONNX Runtime is not installed, and snnc needs it to run the file; pip install onnxruntime.") from None
+            raise ToolMissingError("snnc needs ONNX Runtime to run the file, and it is not installed; pip install onnxruntime.") from None
         settings = onnxruntime.SessionOptions()
         settings.log_severity_level = 4
         settings.add_session_config_entry("session.intra_op.allow_spinning", "0")
-        # fused operators round otherwise than those of the file, one by one
+        # fused operators round differently from the file's separate ones
         settings.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
         self.exposed: Mapping[Key, str] = {}
         try:
@@ -58,7 +58,7 @@ class RuntimeModel:
                 settings.add_session_config_entry(_EXTERNAL, str(path.resolve().parent))
                 source, original, self.exposed = _with_outputs(path, tensors)
             self._session = onnxruntime.InferenceSession(source, settings, providers=["CPUExecutionProvider"])
-        except Exception as error:  # the bindings raise classes of their own
+        except Exception as error:  # the bindings raise their own exception classes
             raise RuntimeRefusesError(f"ONNX Runtime does not load {str(path)!r}: {_first_line(error)}") from None
         self.shapes: dict[str, list[int | str | None]] = {i.name: list(i.shape) for i in self._session.get_inputs()}
         self._fetched: list[str] = [o.name for o in self._session.get_outputs()]
@@ -70,17 +70,17 @@ class RuntimeModel:
 
     @property
     def stepwise(self) -> bool:
-        """Whether the file is one time step: its data lack the time axis that snnc gives them."""
+        """Whether the file is one time step: its inputs lack the time axis of the graph's inputs."""
         return any(
             i.layout.time_axis is not None and len(self.shapes.get(name, ())) < len(i.shape) + 1 + (i.layout.batch_axis is not None)
             for name, i in self.data.items()
         )
 
     def run(self, arrays: Mapping[str, Array], batch: int) -> dict[str, Array]:
-        """Run sequences in the layout that snnc gives them; states that `arrays` lack start at zero.
+        """Run sequences in the layout of the graph; states that `arrays` lack start at zero.
 
-        The result holds outputs and exposed tensors by name. A single step is run step by step, its new states fed back; what it gives
-        is stacked in front.
+        The result holds outputs and exposed tensors by name. A single step runs step by step with its new states fed back; its results
+        are stacked along the first axis.
 
         Raises
         ------
@@ -121,7 +121,7 @@ class RuntimeModel:
             check_shape(name, array.shape, declared)
         try:
             values = self._session.run(self._fetched, dict(feeds))
-        except Exception as error:  # the binding raises classes of its own
+        except Exception as error:  # the bindings raise their own exception classes
             raise RuntimeRefusesError(
                 f"ONNX Runtime fails on the file: {_first_line(error)} (A file may need other numbers of samples or "
                 f"steps than it declares.)"
@@ -130,7 +130,7 @@ class RuntimeModel:
 
 
 def check_names(inputs: Iterable[str], arrays: Iterable[str]) -> None:
-    """Look for the array of each input.
+    """Check that each input has an array.
 
     Raises
     ------
@@ -143,7 +143,7 @@ def check_names(inputs: Iterable[str], arrays: Iterable[str]) -> None:
 
 
 def check_shape(name: str, shape: Sequence[int], declared: Sequence[int | str | None]) -> None:
-    """Compare the shape of an array with that of a file's input; what is not a number is open.
+    """Compare the shape of an array with that of a file's input; sizes that are not numbers are open.
 
     Raises
     ------
@@ -155,7 +155,7 @@ def check_shape(name: str, shape: Sequence[int], declared: Sequence[int | str | 
 
 
 def _with_outputs(path: Path, tensors: Sequence[Tensor]) -> tuple[bytes, set[str], dict[Key, str]]:
-    """Return the file with more outputs, the names of its own, and those of the tensors; external data stay where they are."""
+    """Return the file with the tensors as further outputs, the names of its own outputs, and those of the tensors."""
     model = read_outline(path)
     original = {o.name for o in model.graph.output}
     exposed = expose(model, tensors)
@@ -174,14 +174,14 @@ _OTHER_BRANCH: Final = {"then_branch": "else_branch", "else_branch": "then_branc
 
 
 def key_of(tensor: Tensor) -> Key:
-    """Return what all trips of a loop and all steps share."""
+    """Return the key that a tensor has in common at all iterations of a loop and all steps."""
     return tensor.name, tuple((level.node, level.attribute) for level in tensor.levels)
 
 
 def expose(model: ModelProto, tensors: Iterable[Tensor]) -> dict[Key, str]:
     """Add tensors to the outputs of `model`, in place; return the name of each output.
 
-    What a body of ``Loop`` or ``Scan`` computes is stacked over the trips along a first axis, for each loop around it.
+    Tensors in the body of a ``Loop`` or ``Scan`` are stacked over its iterations along a first axis, for each enclosing loop.
     """
     exposer = _Exposer(model.graph)
     return {key: exposer.output(key) for key in dict.fromkeys(map(key_of, tensors))}
@@ -198,7 +198,7 @@ class _Exposer:
             self._prefix += "_"
 
     def output(self, key: Key) -> str:
-        """Return the output that `key` is, a new one where it is none yet."""
+        """Return the output for `key`; add it if it does not exist yet."""
         name = self._lift(self._graph, key[0], key[1], ())
         if name not in self._outputs:
             self._outputs.add(name)
@@ -206,7 +206,7 @@ class _Exposer:
         return name
 
     def _lift(self, graph: GraphProto, name: str, path: GraphPath, above: GraphPath) -> str:
-        """Return the name that the tensor, or the stack of its trips, has in `graph`."""
+        """Return the name in `graph` of the tensor, or of the stack over its iterations."""
         if not path:
             return name
         (maker, attribute), rest = path[0], path[1:]

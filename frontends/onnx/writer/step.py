@@ -30,7 +30,7 @@ class LoopVariable:
     result
         Name in the body of its new value.
     shape
-        Of one sample.
+        Shape of one sample.
     """
 
     name: str
@@ -41,22 +41,22 @@ class LoopVariable:
 
 @dataclass
 class ScanBody:
-    """One time step under construction; :meth:`write` fills the rest from the first eight fields.
+    """One time step under construction; :meth:`write` sets the other fields from the first eight.
 
     Parameters
     ----------
     graph, ports
-        What to write.
+        The graph, and the shapes of its ports.
     main, body
         Builders of the main graph and of the loop's body.
     batch
         Name of the batch size as a vector of one element, in the main graph.
     starts
-        (node, state or port) -> name of what a caller gives as its first value, [B, *shape].
+        (node, state or port) -> name of the input with its value before the first step, [B, *shape].
     given
         Input -> its values at this step.
     neurons
-        Models whose populations become a node each; the equations of all others are written out.
+        Functions of models whose populations become one node each; the equations of all others are written as operators.
     """
 
     graph: Graph
@@ -71,10 +71,10 @@ class ScanBody:
     carried: list[LoopVariable] = field(default_factory=list)
     results: dict[str, StepTensor] = field(default_factory=dict)
     lines: dict[tuple[str, str], list[StepTensor]] = field(default_factory=dict)
-    """(node, port) -> what it gave 1, 2, … steps ago."""
+    """(node, port) -> its values of 1, 2, … steps ago."""
 
     def write(self) -> None:
-        """Add all nodes of the step; afterwards `carried` are its variables and `results` what each Output records."""
+        """Add all nodes of the step; afterwards `carried` holds its loop variables and `results` the value that each Output records."""
         self.lines.update(self._delay_lines())
         for name in step_order(self.graph):
             operation = self.graph.operation(name)
@@ -103,7 +103,7 @@ class ScanBody:
         return self.lines[edge.source, edge.source_port][edge.delay - 1]
 
     def _delay_lines(self) -> Iterator[tuple[tuple[str, str], list[StepTensor]]]:
-        """Variables of the loop that hold what a port gave 1, 2, … steps ago."""
+        """Add the loop variables that hold a port's values of 1, 2, … steps ago."""
         longest: dict[tuple[str, str], int] = {}
         for edge in self.graph.edges:
             key = (edge.source, edge.source_port)
@@ -158,7 +158,7 @@ class ScanBody:
         return found
 
     def _equations(self, name: str, population: Population, scope: dict[str, StepTensor]) -> dict[str, StepTensor]:
-        """Add the equations as operators, and return all that they assign."""
+        """Add the equations as operators, and return the values that they assign."""
         model = population.model
         for assignment in model.equations:
             hint = f"{name}.{assignment.target}"
@@ -166,7 +166,7 @@ class ScanBody:
         return {target: scope[target] for target in dict.fromkeys([*model.states, *(a.target for a in model.equations)])}
 
     def _call(self, name: str, neuron: NeuronFunction, population: Population, scope: dict[str, StepTensor]) -> dict[str, StepTensor]:
-        """Add one node that calls the neuron's function, and return what it gives."""
+        """Add one node that calls the neuron's function, and return its results."""
         results = {result: self.body.names.fresh(f"{name}.{result}") for result in neuron.results}
         given = [scope[n].name for n in neuron.proto.input]
         self.body.nodes.append(helper.make_node(neuron.name, given, list(results.values()), name=name, domain=DOMAIN))

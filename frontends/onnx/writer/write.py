@@ -34,14 +34,14 @@ def write_onnx(graph: Graph, path: str | Path, *, form: Form = "plain", states: 
     Parameters
     ----------
     graph
-        From any front end.
+        The network, from any front end.
     path
         The file, which appears completely or not at all.
     form
         "plain": ONNX's own operators only. "functions": a population is one node of the domain ``ai.snnc``, whose meaning is a function
         of ONNX's own operators in the same file.
     states
-        Make every state of every population an input ``"population.state"``, [batch, *shape], its value before the first step.
+        Add an input ``"population.state"``, [batch, *shape], for the initial value of every state of every population.
         Those of ``graph.state_inputs`` are inputs in any case.
     inside
         Maximum bytes of weights inside the file; larger ones go into a second file, ``path`` with the suffix ``.data``.
@@ -71,7 +71,7 @@ def write_onnx(graph: Graph, path: str | Path, *, form: Form = "plain", states: 
 
 @dataclass(frozen=True)
 class _Recorded:
-    """One output of the loop: which axis the steps are stacked along, and its name."""
+    """One output of the loop: its name, and the axis along which the steps are stacked."""
 
     name: str
     result: str
@@ -136,7 +136,7 @@ class _Writer:
                 values.setdefault(name, {})[port] = value.name
         return describe(self.graph, lambda *home: self.constants.fields.get(home), self.constants.arrays.get, values, digest)
 
-    # ---- what goes in ------------------------------------------------------------------------------------------------
+    # ---- inputs ------------------------------------------------------------------------------------------------
 
     def _batch(self) -> str:
         for name, operation in self.inputs.items():
@@ -173,10 +173,10 @@ class _Writer:
         shapes = {name: self.ports[ref.node, ref.name].shape for name, ref in self.graph.state_inputs.items()}
         return [_tensor(name, [*(["batch"] if self.batched else []), *shape]) for name, shape in shapes.items()]
 
-    # ---- what comes out ----------------------------------------------------------------------------------------------
+    # ---- outputs ----------------------------------------------------------------------------------------------
 
     def _recorded(self, name: str, value: StepTensor) -> _Recorded:
-        """Bring the batch axis of what an output records to its place."""
+        """Move the batch axis of a recorded value to its place in the output."""
         operation = self.outputs[name]
         layout, rank = operation.layout, len(value.shape) + 1
         time = layout.time_axis or 0 if operation.readout == "all" else 0
@@ -217,7 +217,7 @@ class _Writer:
         return self.names.fresh("recorded") if stop is None else stop - operation.start
 
     def _scan(self, step: ScanBody, slices: dict[str, str], recorded: list[_Recorded]) -> None:
-        """Add the loop and what happens to its outputs."""
+        """Add the loop, and the readouts of its outputs."""
         sequences, axes, infos = list(slices), [], []
         for name, now in slices.items():
             operation = self.inputs[name]

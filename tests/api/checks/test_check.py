@@ -1,4 +1,4 @@
-"""``snnc check``: the layer table, readable equations, synaptic operations at most and measured, and what is taken for granted."""
+"""``snnc check``: the layer table, readable equations, synaptic operations at most and measured, and assumptions."""
 
 import itertools
 import json

@@ -96,7 +96,7 @@ def test_a_signal_keeps_what_was_reached_and_the_same_command_resumes_it(tmp_pat
     assert "a second signal stops immediately" in process.stderr.readline()
     _, err = process.communicate("on\n", timeout=60)
     assert process.returncode == code
-    assert f"training is kept after 1 of 3 epochs and 3 of 5 batches; go on with: snnc train {folder} --data {data} --resume" in err
+    assert f"training is saved after 1 of 3 epochs and 3 of 5 batches; continue with: snnc train {folder} --data {data} --resume" in err
     assert "Traceback" not in err
     found = read_position(folder / TRAINED)
     assert (found.epoch, found.batch, found.until) == (1, 3, 3)
@@ -110,7 +110,7 @@ def test_a_signal_keeps_what_was_reached_and_the_same_command_resumes_it(tmp_pat
     assert [line.split(":")[0] for line in capsys.readouterr().out.splitlines()[:2]] == ["epoch 2", "epoch 3"]
     assert_same(entries(folder), entries(whole))
     assert run("train", folder, "--data", data, "--resume") == 0
-    assert "nothing is left to train" in capsys.readouterr().out
+    assert "all epochs are already trained" in capsys.readouterr().out
     assert_same(entries(folder), entries(whole))
 
 

@@ -80,7 +80,7 @@ def test_text_tells_the_plan_in_six_lines_and_a_row_for_each_layer() -> None:
     lines = render(plan, "text", program=summarise(program)).splitlines()
     assert [line.split()[0] for line in lines[:6]] == ["network", "schedule", "placement", "memory", "time", "activity"]
     assert lines[6] == ""
-    assert lines[7] == "what limits it (predicted)"
+    assert lines[7] == "bottlenecks (predicted)"
     assert [line.split()[0] for line in lines[8:11]] == ["time", "memory", "balance"]
     assert [line.split()[:2] for line in lines[13:15]] == [["hidden", "p0"], ["hidden", "p1"]]
     assert "101 iterations of 2 stages" in lines[1]

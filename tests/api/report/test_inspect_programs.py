@@ -84,7 +84,7 @@ def test_the_report_of_a_processor_holds_layers_memory_spikes_and_time(trained, 
 
 def test_the_text_labels_what_is_predicted_counted_and_measured(trained, capsys):
     text = shown(capsys, "inspect", trained, "--format", "text")
-    for wanted in ("v[t] = 0.9 v[t-1]", "predicted", "counted", "measured, fastest epoch", "activity (measured)", "taken for granted"):
+    for wanted in ("v[t] = 0.9 v[t-1]", "predicted", "counted", "measured, fastest epoch", "activity (measured)", "assumptions"):
         assert wanted in text
     with snnc.open(trained) as session:
         assert "net: a training step on cpu" in session.report_text("text")

@@ -224,7 +224,7 @@ def test_popc_joins_several_sources_and_leaves_assembly_out(cases, tmp_path, cap
     (tmp_path / "three.S").write_text("nop\n")
     files = [str(tmp_path / name) for name in ("one.cpp", "two.cpp", "three.S")]
     assert popc.main([*files, "-o", str(tmp_path / "all.gp")]) == 0
-    assert "three.S is assembly" in capsys.readouterr().err
+    assert "three.S is IPU assembly" in capsys.readouterr().err
     table = (tmp_path / "all.gp").read_text()
     assert "vertex\tVone\t" in table
     assert "vertex\tVtwo\t" in table

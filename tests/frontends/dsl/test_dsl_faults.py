@@ -40,7 +40,7 @@ FAULTS = [
     (lambda net, n: net.connect(n.x, n.flat, [snnc.Dense(3), snnc.OneToOne()]), errors.ConnectionShapeError, "part 2 (OneToOne)"),
     (lambda net, n: net.connect(n.x, n.flat, []), errors.ConnectionKindError, "empty list"),
     (lambda net, n: net.connect(n.x, n.flat, [snnc.Dense(3), snnc.LIF()]), errors.ConnectionKindError, "list of connections"),
-    (lambda net, n: net.shape_after(n.x, snnc.Dense()), errors.ConnectionShapeError, "after 'x': Dense does not say"),
+    (lambda net, n: net.shape_after(n.x, snnc.Dense()), errors.ConnectionShapeError, "after 'x': Dense does not define"),
     (lambda net, n: net.shape_after(n.x, snnc.Sparse(density=0.5)), errors.ConnectionShapeError, "Sparse(outputs=n)"),
     (lambda net, n: net.connect(n.x, n.flat, snnc.Sparse()), errors.SparseMatrixError, "one of a matrix"),
     (lambda net, n: net.connect(n.x, n.flat, snnc.Sparse(np.eye(5), density=0.1)), errors.SparseMatrixError, "one of a matrix"),
@@ -128,7 +128,7 @@ def test_a_fault_is_refused_at_the_line_that_wrote_it(write, error, says):
     ("layers", "says"),
     [
         ((snnc.Conv(4, 3), snnc.Conv(4, 3), snnc.LIF()), "layer 2"),
-        ((snnc.MaxPool(2), snnc.Sparse(density=0.1), snnc.LIF()), "layer 2: Sparse does not say"),
+        ((snnc.MaxPool(2), snnc.Sparse(density=0.1), snnc.LIF()), "layer 2: Sparse does not define"),
         ((snnc.Conv(4, 3), snnc.LIF(), snnc.MaxPool(2)), "last layer"),
         ((snnc.LIF(), "pool"), "layer 2 is 'pool'"),
     ],

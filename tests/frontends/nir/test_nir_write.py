@@ -355,7 +355,7 @@ def test_what_the_file_does_not_say_is_told(tmp_path):
     p = graph.operation("n")
     graph.nx.nodes["n"]["operation"] = Population(p.model, p.shape, p.parameters, frozenset({"beta"}), {}, fast_sigmoid(25.0))
     notes = write_nir(graph, tmp_path / "m.nir", dt=1e-3)
-    assert any("training" in n for n in notes)
+    assert any("learnable" in n for n in notes)
     assert any("surrogate" in n for n in notes)
 
 
@@ -366,9 +366,9 @@ def test_what_the_file_does_not_say_is_told(tmp_path):
     ("model", "reason"),
     [
         (LIF(), "subtracts its threshold"),
-        (CubaLIF(reset="zero"), "in another way"),
+        (CubaLIF(reset="zero"), "reset differently"),
         (LIF(reset="none"), "is not reset"),
-        (LIF(reset="zero", reset_delay=False, strict=False), "fires at its threshold too"),
+        (LIF(reset="zero", reset_delay=False, strict=False), "fires at or above its threshold"),
         (ALIF(), "none of NIR's neurons"),
         (snnc.Alpha(), "none of NIR's neurons"),
         (LIF(beta=1.0, **AT_ONCE), "keeps 1 of its state"),

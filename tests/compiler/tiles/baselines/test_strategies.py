@@ -15,7 +15,7 @@ from snnc.compiler.ir.plan import Plan
 from snnc.compiler.machines import load_target
 from snnc.compiler.machines.target import Target
 from snnc.compiler.tiles import make_plan
-from snnc.compiler.tiles.baselines import Deal, at_random, check_strategy, linear, partition
+from snnc.compiler.tiles.baselines import Assignment, check_strategy, linear, partition, random_assignment
 from snnc.compiler.tiles.baselines.partition import NeuronFlow
 from snnc.compiler.tiles.cycles.predict import supersteps
 from snnc.compiler.tiles.errors import BaselineTooBigError, NoPartitionerError, StrategyError
@@ -30,17 +30,17 @@ def chain(sizes: tuple[int, ...]) -> tuple[NeuronFlow, ...]:
     return tuple(NeuronFlow(n, n + 1, 0.1) for n in range(len(sizes) - 1))
 
 
-def load(deal: Deal, tiles: int) -> np.ndarray:
+def load(assignment: Assignment, tiles: int) -> np.ndarray:
     """Neurons on each tile, all layers."""
     found = np.zeros(tiles, dtype=int)
-    for share in deal:
+    for share in assignment:
         found[share.tiles] += share.neurons
     return found
 
 
-def check(deal: Deal, sizes: tuple[int, ...], tiles: int) -> None:
-    assert [int(share.neurons.sum()) for share in deal] == list(sizes)
-    for share in deal:
+def check(assignment: Assignment, sizes: tuple[int, ...], tiles: int) -> None:
+    assert [int(share.neurons.sum()) for share in assignment] == list(sizes)
+    for share in assignment:
         assert len(share.tiles) == len(share.neurons)
         assert (share.neurons >= 1).all()
         assert (np.diff(share.tiles) >= 1).all()
@@ -55,20 +55,24 @@ def test_every_neuron_is_dealt_once(sizes: tuple[int, ...], tiles: int, seed: in
     deals = [
         linear.each_layer(sizes, tiles),
         linear.one_after_the_other(sizes, tiles),
-        at_random.one_by_one(sizes, tiles, np.random.default_rng(seed)),
-        at_random.in_runs(sizes, tiles, np.random.default_rng(seed)),
+        random_assignment.one_by_one(sizes, tiles, np.random.default_rng(seed)),
+        random_assignment.in_runs(sizes, tiles, np.random.default_rng(seed)),
         partition.greedy(runs, sizes, tiles, tiles_per_chip=max(1, tiles // 2)),
     ]
-    for deal in deals:
-        check(deal, sizes, tiles)
+    for assignment in deals:
+        check(assignment, sizes, tiles)
 
 
 @settings(max_examples=40, deadline=None)
 @given(sizes=SIZES, tiles=TILES)
 def test_linear_and_random_deals_differ_by_one_neuron_at_most(sizes: tuple[int, ...], tiles: int) -> None:
     rng = np.random.default_rng(0)
-    for deal in (linear.one_after_the_other(sizes, tiles), at_random.one_by_one(sizes, tiles, rng), at_random.in_runs(sizes, tiles, rng)):
-        held = load(deal, tiles)
+    for assignment in (
+        linear.one_after_the_other(sizes, tiles),
+        random_assignment.one_by_one(sizes, tiles, rng),
+        random_assignment.in_runs(sizes, tiles, rng),
+    ):
+        held = load(assignment, tiles)
         assert held.max() - held.min() <= 1
     for share, size in zip(linear.each_layer(sizes, tiles), sizes, strict=True):
         assert np.array_equal(share.tiles, np.arange(min(size, tiles)))
@@ -76,22 +80,22 @@ def test_linear_and_random_deals_differ_by_one_neuron_at_most(sizes: tuple[int, 
 
 
 def test_seeds_decide() -> None:
-    def deal(seed: int) -> list[list[int]]:
-        return [share.tiles.tolist() for share in at_random.one_by_one((30, 20), 40, np.random.default_rng(seed))]
+    def assignment(seed: int) -> list[list[int]]:
+        return [share.tiles.tolist() for share in random_assignment.one_by_one((30, 20), 40, np.random.default_rng(seed))]
 
-    assert deal(1) == deal(1)
-    assert deal(1) != deal(2)
+    assert assignment(1) == assignment(1)
+    assert assignment(1) != assignment(2)
 
 
 def test_the_own_partition_evens_out_work_and_keeps_neighbours_on_a_chip() -> None:
     sizes, works = (400, 400, 400, 400), (1.0, 3.0, 3.0, 1.0)
     runs = partition.make_runs(sizes, works, chain(sizes), 100)
-    deal = partition.greedy(runs, sizes, 100, tiles_per_chip=50)
+    assignment = partition.greedy(runs, sizes, 100, tiles_per_chip=50)
     work = np.zeros(100)
-    for share, each in zip(deal, works, strict=True):
+    for share, each in zip(assignment, works, strict=True):
         work[share.tiles] += each * share.neurons
     assert work.max() <= 1.3 * work.mean()
-    assert [set((share.tiles // 50).tolist()) for share in deal] == [{0}, {0}, {1}, {1}]
+    assert [set((share.tiles // 50).tolist()) for share in assignment] == [{0}, {0}, {1}, {1}]
 
 
 def test_the_graph_is_symmetric_and_weighs_what_flows() -> None:
@@ -122,9 +126,9 @@ def test_metis_deals_every_neuron_once_with_either_form() -> None:
     sizes = (60, 40, 10)
     runs = partition.make_runs(sizes, (1.0,) * 3, chain(sizes), 16)
     for recursive in (False, True):
-        deal = partition.metis(runs, chain(sizes), sizes, 16, 0, recursive=recursive)
-        check(deal, sizes, 16)
-        assert load(deal, 16).max() < 3 * sum(sizes) / 16
+        assignment = partition.metis(runs, chain(sizes), sizes, 16, 0, recursive=recursive)
+        check(assignment, sizes, 16)
+        assert load(assignment, 16).max() < 3 * sum(sizes) / 16
 
 
 def test_without_pymetis_the_message_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""The message for a network that does not fit."""
+"""Errors for networks that do not fit their machine: needed and available bytes, and remedies."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ _WHAT: Final = {
 }
 
 
-def too_big(
+def misfit_error(
     problem: MappingProblem, misfit: tuple[int, Layout, MemoryUse] | None, again: tuple[MappingRequest, Attempt] | None = None
 ) -> TooBigError:
-    """Return an error with the bytes needed and available, the tile and its largest user; with a request and its planner, also remedies."""
+    """Return an error with the needed and available bytes, the tile and its largest category; with `again` also remedies."""
     there = problem.target.tile_bytes
     tile: int | None = None
     if misfit is not None:
@@ -89,7 +89,7 @@ def _advice(problem: MappingProblem, knobs: tuple[Knob, ...]) -> str:
 
 
 def _what(layout: Layout, tile: int, category: str, size: int) -> str:
-    """Name the largest user of a tile, `size` bytes."""
+    """Name the largest category of a tile, which takes `size` bytes."""
     if category == "code":
         return _code(size - int(codelet_bytes(layout)[0][tile]) - layout.problem.target.fixed_tile_bytes)
     source = _most_relayed(layout, tile) if category == "relays" else None
@@ -97,8 +97,8 @@ def _what(layout: Layout, tile: int, category: str, size: int) -> str:
 
 
 def _code(exchange: int) -> str:
-    """Name code, `exchange` bytes of which are not codelets: they grow with the pieces that a tile reads, not with its classes."""
-    return f"code ({exchange:,} of them for what it reads from other tiles, piece by piece)"
+    """Name code with `exchange` bytes of exchange code, which grows with the fragments that a tile receives."""
+    return f"code ({exchange:,} of them exchange code, for fragments received from other tiles)"
 
 
 def _most_relayed(layout: Layout, tile: int) -> BusSource | None:
@@ -138,7 +138,7 @@ def _closest(problem: MappingProblem) -> tuple[Layer, int, str, dict[str, int]]:
     return max(needs, key=lambda item: sum(item[3].values()))
 
 
-def baseline_too_big(problem: MappingProblem, strategy: str, misfit: tuple[int, Layout, MemoryUse] | None) -> BaselineTooBigError:
+def baseline_misfit_error(problem: MappingProblem, strategy: str, misfit: tuple[int, Layout, MemoryUse] | None) -> BaselineTooBigError:
     """Return an error with the bytes that the closest form of a baseline needs."""
     assert misfit is not None, "a baseline has one form at least, and none fits"
     needed, layout, memory = misfit

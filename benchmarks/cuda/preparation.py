@@ -1,6 +1,6 @@
 """Slow untimed work, done in parallel before any timing: reference numbers, programs to build, compilers' caches.
 
-What is started here has ended when :func:`warmed` returns, so that nothing runs beside an engine that is timed.
+All of it has ended when :func:`prepare_workloads` returns, so that nothing runs next to an engine that is timed.
 """
 
 from __future__ import annotations
@@ -17,26 +17,26 @@ from snnc.benchmarks.cpu.engine import Entry
 from snnc.benchmarks.cpu.process import EngineError, Process
 from snnc.benchmarks.cpu.suite import WHOLE_PROBLEM, Files, Report
 from snnc.benchmarks.cpu.workloads import Workload
-from snnc.benchmarks.cuda.lines import Line, Manner
-from snnc.benchmarks.cuda.preparing import NUMBERS, PROBLEM, PROJECT, prepare, read_files
+from snnc.benchmarks.cuda.lines import Line, SuiteSettings
+from snnc.benchmarks.cuda.preparation_process import NUMBERS, PROBLEM, PROJECT, prepare, read_files
 
 _THREADS: Final = 2
 _FEW_THREADS: Final = dict.fromkeys(
     ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "TORCHINDUCTOR_COMPILE_THREADS"), str(_THREADS)
 )
-"""Many processes run at a time."""
+"""Number of processes that run at a time."""
 
 
 @dataclass(frozen=True)
-class Ready:
-    """What processes read of each workload, by its label, or why there is nothing."""
+class PreparedFiles:
+    """The files of each workload by its label, or the reason why there are none."""
 
     files: dict[str, Files] = field(default_factory=dict)
     lost: dict[str, str] = field(default_factory=dict)
 
 
 def versions_of(entries: Sequence[Entry], device: str) -> dict[str, dict[str, str] | str]:
-    """Return the versions of each module's packages, or why it cannot be used, from processes that run at a time."""
+    """Return the versions of each module's packages, or why it cannot be used, from parallel processes."""
 
     def ask(entry: Entry) -> dict[str, str] | str:
         try:
@@ -50,21 +50,23 @@ def versions_of(entries: Sequence[Entry], device: str) -> dict[str, dict[str, st
         return dict(zip(modules, pool.map(ask, modules.values()), strict=True))
 
 
-def warmed(plan: Sequence[tuple[Workload, Sequence[Line]]], folder: Path, manner: Manner, report: Report) -> Ready:
-    """Prepare workloads in parallel processes; ways that failed are left out of their lines.
+def prepare_workloads(
+    plan: Sequence[tuple[Workload, Sequence[Line]]], folder: Path, settings: SuiteSettings, report: Report
+) -> PreparedFiles:
+    """Prepare workloads in parallel processes; variants that fail are removed from their lines.
 
     Parameters
     ----------
     plan
-        What is to be measured.
+        The workloads and their lines.
     folder
-        Gets a folder for each workload.
-    manner
-        Where, and what a way's first step may take.
+        The folder that gets a folder for each workload.
+    settings
+        The settings of the run.
     report
         Called with a line for each program that could not be built.
     """
-    ready = Ready()
+    ready = PreparedFiles()
     surroundings = {**os.environ, **_FEW_THREADS}
     for workload, _ in plan:
         (folder / workload.label).mkdir()
@@ -81,7 +83,7 @@ def warmed(plan: Sequence[tuple[Workload, Sequence[Line]]], folder: Path, manner
             if not _failure(problem):
                 data = str(folder / workload.label / WHOLE_PROBLEM)
                 compiled += [
-                    (one, way, pool.submit(_first_step, one, way, data, manner))
+                    (one, way, pool.submit(_first_step, one, way, data, settings))
                     for one in lines
                     for way in one.entry.compiled
                     if way in one.waiting
@@ -102,20 +104,20 @@ def warmed(plan: Sequence[tuple[Workload, Sequence[Line]]], folder: Path, manner
 
 
 def _programs(lines: Sequence[Line]) -> list[str]:
-    """Modes of snnc that have a program of their own."""
+    """Modes of snnc that need a separate program."""
     modes = [one.entry.mode for one in lines if one.entry.engine == "snnc"]
     return list(dict.fromkeys("exact" if mode in ("events", "checkpoint") else mode for mode in modes))
 
 
-def _first_step(one: Line, way: str, data: str, manner: Manner) -> None:
+def _first_step(one: Line, way: str, data: str, settings: SuiteSettings) -> None:
     """Let a compiler fill its cache."""
-    with Process(one.entry, way, processors(), manner.device, _FEW_THREADS) as process:
-        process.ask("open", manner.first_step_s, data=data)
-        process.ask("step", manner.first_step_s)
+    with Process(one.entry, way, processors(), settings.device, _FEW_THREADS) as process:
+        process.ask("open", settings.first_step_s, data=data)
+        process.ask("step", settings.first_step_s)
 
 
 def _failure(future: Future[Any]) -> str:
-    """Return why something failed; "" where it did not."""
+    """Return why a preparation failed; "" if it did not."""
     error = future.exception()
     if error is None:
         return ""

@@ -1,13 +1,13 @@
 """Preparation of a workload before anything is timed, each part in a separate process.
 
-``python -m snnc.benchmarks.cuda.preparing WHAT FOLDER MODE``
+``python -m snnc.benchmarks.cuda.preparation_process WHAT FOLDER MODE``
 
 The workload comes as JSON on standard input, the answer goes as a line of JSON to standard output, arrays go to archives in the folder.
 
 ``problem``
-    The archive of the problem that is timed; ``{}``.
+    The archive of the timed problem; ``{}``.
 ``numbers``
-    The problem that is checked and the numbers to find; ``{"loss": …, "activity": …}``, both of the whole problem.
+    The checked problem and its expected numbers; ``{"loss": …, "activity": …}``, both of the whole problem.
 ``project``
     snnc's program for a mode, built into the cache; ``{}``.
 """
@@ -34,7 +34,7 @@ PROBLEM: Final = "problem"
 NUMBERS: Final = "numbers"
 PROJECT: Final = "project"
 SECONDS: Final = 600.0
-"""What takes longer is given up."""
+"""Time limit of a preparation, in seconds."""
 _KINDS: Final = ("exact", "window")
 
 
@@ -46,7 +46,7 @@ def prepare(what: str, folder: Path, workload: Workload, environment: Mapping[st
     EngineError
         The process failed.
     """
-    command = [sys.executable, "-m", "snnc.benchmarks.cuda.preparing", what, str(folder), mode]
+    command = [sys.executable, "-m", "snnc.benchmarks.cuda.preparation_process", what, str(folder), mode]
     given = json.dumps(workload.to_data())
     try:
         done = subprocess.run(command, input=given, env=environment, capture_output=True, text=True, timeout=SECONDS, check=False)
@@ -59,7 +59,7 @@ def prepare(what: str, folder: Path, workload: Workload, environment: Mapping[st
 
 
 def read_files(folder: Path, answer: Mapping[str, Any]) -> Files:
-    """Return what `problem` and `numbers` left in a folder; `answer` is that of ``numbers``."""
+    """Return the files that `problem` and `numbers` wrote to a folder; `answer` is that of ``numbers``."""
     expected = [_read_expected(folder / f"{kind}.npz") for kind in _KINDS]
     check = Check(read_problem(folder / CHECKED_PROBLEM), *expected)
     return Files(folder, check, float(answer["loss"]), float(answer["activity"]))
@@ -99,7 +99,7 @@ def _answer(what: str, folder: Path, mode: str, workload: Workload) -> dict[str,
 
 
 def main() -> None:
-    """Prepare what the command line says."""
+    """Prepare the part that the command line names."""
     what, folder, mode = sys.argv[1:]
     print(json.dumps(_answer(what, Path(folder), mode, Workload.from_data(json.load(sys.stdin)))))
 

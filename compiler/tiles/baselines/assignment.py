@@ -1,4 +1,4 @@
-"""Numbers of neurons of each layer on each tile."""
+"""Assignments of neurons to tiles: the number of neurons of each layer on each tile."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from snnc.compiler.tiles.placement.grouping import Ints
 
 @dataclass(frozen=True, eq=False)
 class LayerShare:
-    """Neurons of one layer: `tiles` in ascending order, and the neurons (1 or more) on each of them.
+    """Neurons of one layer: its `tiles` in ascending order, and the number of `neurons` (1 or more) on each of them.
 
-    Neurons of a layer are alike, so those of a tile are numbered consecutively.
+    Neurons of a layer are interchangeable, so those of a tile are numbered consecutively.
     """
 
     tiles: Ints
     neurons: Ints
 
 
-Deal: TypeAlias = tuple[LayerShare, ...]
-"""A share for each layer of the network, in order."""
+Assignment: TypeAlias = tuple[LayerShare, ...]
+"""One share for each layer of the network, in order."""
 
 
 def share(tile_of_neuron: Ints) -> LayerShare:
@@ -31,6 +31,6 @@ def share(tile_of_neuron: Ints) -> LayerShare:
     return LayerShare(tiles.astype(np.int64), neurons.astype(np.int64))
 
 
-def cut(tile_of_neuron: Ints, sizes: tuple[int, ...]) -> Deal:
-    """Cut the tiles of all neurons, layer after layer, into shares."""
+def split_layers(tile_of_neuron: Ints, sizes: tuple[int, ...]) -> Assignment:
+    """Split the tiles of all neurons, ordered by layer, into one share per layer."""
     return tuple(share(part) for part in np.split(tile_of_neuron, np.cumsum(sizes)[:-1]))

@@ -1,4 +1,4 @@
-"""Turns a placement of populations into a layout: distributes relays and losses over the tiles."""
+"""Layouts from placements of populations: relays and losses are distributed over the tiles."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from snnc.compiler.tiles.problem import MappingProblem
 from snnc.compiler.tiles.relays.relays import Room, deal_relays
 
 
-def lay_out(problem: MappingProblem, placement: Placement, *, local_relays: bool) -> Layout:
-    """Deal relays and losses over tiles; `local_relays`: relays lie on the chips of their source (of its first reader, for an input)."""
+def make_layout(problem: MappingProblem, placement: Placement, *, local_relays: bool) -> Layout:
+    """Place relays and losses on tiles; `local_relays`: relays are on the chips of their source (for an input, of its first reader)."""
     used = np.zeros(problem.target.tiles, dtype=np.int64)
     ranges = {layer.id: where for layer, where in zip(problem.network.layers, placement.ranges, strict=True)}
     for layer in problem.network.layers:
@@ -40,7 +40,7 @@ def most_bytes_of(problem: MappingProblem, layer: Layer, where: TileRange) -> In
 
 
 def _forward_cycles(problem: MappingProblem, ranges: Mapping[str, TileRange]) -> Floats:
-    """Cycles in which blocks compute on each tile while relays look for spikes; 0 if they take turns."""
+    """Cycles in which blocks compute on each tile while relays search for spikes; 0 if the two are separate supersteps."""
     found = np.zeros(problem.target.tiles)
     for layer in problem.network.layers if problem.fused is not None else ():
         where = ranges[layer.id]
@@ -51,7 +51,7 @@ def _forward_cycles(problem: MappingProblem, ranges: Mapping[str, TileRange]) ->
 
 
 def _rooms(problem: MappingProblem, placement: Placement, where: TileRange, *, local_relays: bool) -> list[Room]:
-    """Tiles for the relays of each group of chips: all of them, or those of the chips of `where`."""
+    """Candidate tiles for the relays of each group of chips: all tiles, or those of the chips of `where`."""
     per_chip, copies = problem.target.tiles_per_chip, placement.copies
     group = -(-placement.chips // copies) * per_chip
     each = where.replicas // copies

@@ -1,4 +1,4 @@
-"""Writes the chosen layout as a plan."""
+"""Conversion of the chosen layout to a plan."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LABEL_BYTES: Final = 4
 
 
 def write_plan(name: str, best: Priced, activity_source: str, usable: int, strategy: str) -> Plan:
-    """Write a layout as a plan; `usable` is the number of chips that it was allowed to use."""
+    """Return a layout as a plan; `usable` is the number of chips that it was allowed to use."""
     layout, problem = best.layout, best.layout.problem
     steps, tiles = supersteps(layout), usable * problem.target.tiles_per_chip
     phases = tuple(phase(layout, step) for step in steps)

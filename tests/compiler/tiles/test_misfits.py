@@ -145,7 +145,7 @@ def test_code_for_what_a_tile_reads_is_told_apart_from_its_codelets(size: int) -
     with pytest.raises(TooBigError) as caught:
         make_plan(chain(20, 1000, 1000, 5), machine, steps=10, batch=4, quick=True, packed=False)
     error = caught.value
-    found = re.search(r"([\d,]+) bytes, is code \(([\d,]+) of them for what it reads", str(error))
+    found = re.search(r"([\d,]+) bytes, is code \(([\d,]+) of them exchange code", str(error))
     assert found is not None
     code, read = (int(group.replace(",", "")) for group in found.groups())
     assert code == error.category_bytes
