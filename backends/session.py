@@ -21,6 +21,7 @@ from snnc.backends.runtime.initial import initial_values
 from snnc.backends.runtime.inputs import Input, Inputs, ProgramInputs
 from snnc.backends.runtime.predicting import Predictor
 from snnc.backends.runtime.replay import StepReplay
+from snnc.backends.runtime.targets import has_classes
 from snnc.backends.runtime.weights import by_label, by_name, check_finite, load_weights, save_weights
 from snnc.backends.training.checkpoint import Checkpoints, set_entries
 from snnc.backends.training.data import Order, Validated, training_data
@@ -283,6 +284,7 @@ class BackendSession:
             restore_best,
             log,
             tensorboard,
+            has_classes(self.program.loss),
         )
         watching.check(metrics, checkpoints)
         call = FitArguments(

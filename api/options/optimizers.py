@@ -142,9 +142,11 @@ def check_optimizer(optimizer: Optimizer) -> Optimizer:
     return optimizer
 
 
-def _check_loss_scale(scale: LossScale | None) -> None:
+def _check_loss_scale(scale: object) -> None:
     if scale is None:
         return
+    if not isinstance(scale, LossScale):
+        raise OptionValueError(f"loss_scale of the optimizer is {scale!r}; give snnc.LossScale({scale!r}), or None for no scale.")
     for what, value, most in (("factor", scale.factor, math.inf), ("growth", scale.growth, math.inf), ("backoff", scale.backoff, 1.0)):
         if not 0 < value < most or (what == "growth" and value < 1):
             raise OptionValueError(f"{what} of the loss scale is {value}; a factor is above 0, growth 1 or more, backoff between 0 and 1.")

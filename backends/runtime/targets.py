@@ -21,6 +21,11 @@ def plain_classes(loss: Any) -> bool:
     return not isinstance(loss, Composed) or (loss.targets == "class" and not loss.lengths)
 
 
+def has_classes(loss: Any) -> bool:
+    """Return whether a loss compares with a class of each sample."""
+    return not isinstance(loss, Composed) or loss.targets == "class"
+
+
 def target_shape(loss: Composed, outputs: int, steps: int | None) -> tuple[int | None, ...]:
     """Return the shape of the targets of a sample; None: any number of steps."""
     width = loss.width(outputs)

@@ -57,6 +57,8 @@ class Watching:
         File of the best weights, and whether they are set again at the end.
     log, tensorboard
         A CSV file, and a folder of TensorBoard's event files.
+    of_classes
+        Whether the targets are classes of samples, so that there is an accuracy.
     """
 
     validate: Callable[[], Validation] | None = None
@@ -66,6 +68,7 @@ class Watching:
     restore_best: bool = False
     log: str | os.PathLike[str] | None = None
     tensorboard: str | os.PathLike[str] | None = None
+    of_classes: bool = True
 
     @property
     def text(self) -> str:
@@ -98,6 +101,8 @@ class Watching:
             }
             for name in (name for name, given in wanted.items() if given):
                 raise TrainingOptionError(f"{name} follows the validation, and there are no validation data; give validation=(x, y).")
+        elif self.stopping.monitor == "accuracy" and not self.of_classes:
+            raise TrainingOptionError("monitor is 'accuracy', and the loss compares with no classes of samples; monitor the 'loss'.")
         if self.stopping.min_delta != 0 and self.stopping.patience is None:
             raise TrainingOptionError("min_delta has no effect without patience; give both, or leave it out.")
         if self.best is not None and checkpoints is not None and self.best.absolute() == Path(checkpoints.path).absolute():

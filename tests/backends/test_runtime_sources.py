@@ -98,7 +98,7 @@ def test_the_parts_that_all_codelets_share_compile_without_a_codelet(tmp_path):
     shared = (
         source_templates()
         .from_string(text)
-        .render(title="none", plan={"target": {"workers": 6}}, sweep=sweeps, summands=SUMMANDS, halves=True)
+        .render(title="none", plan={"target": {"workers": 6}}, sweep=sweeps, summands=SUMMANDS, halves=True, half_weights=True)
     )
     optional = [(runtime("poplar") / "codelets" / f"{name}.hpp").read_text() for name in ("gradient_helpers", "indexed_runs")]
     source.write_text("\n".join([shared, *optional]))

@@ -196,7 +196,8 @@ def test_a_session_sends_batches_ahead_and_learns_the_same(monkeypatch):
             session = BackendSession(engine, program)
             session.fit(x, y, epochs=2, batch=4)
             found.append(session.state_dict())
-            assert engine.profile()["sent_ahead"] == (5 if ahead else 0)
+            # Two epochs of three batches; what follows an epoch is not known before its end, which may be that of the training.
+            assert engine.profile()["sent_ahead"] == (4 if ahead else 0)
     for name, value in found[0].items():
         np.testing.assert_array_equal(found[1][name], value)
 

@@ -98,6 +98,23 @@ def test_targets_skip_and_update_as_the_reference(target, base):
         assert engine.get_optimizer().loss_scale == reference.get_optimizer().loss_scale
 
 
+@pytest.mark.parametrize("target", ["cpu", "cuda"])
+def test_a_factor_changes_nothing_of_a_sum_of_losses_over_populations_of_neurons(target):
+    loss = "ce_mean_membrane:classes=2 + 0.5 * l2_membrane"
+    plain, scaled = (program_of(o, loss) for o in (BASE["sgd"], replace(BASE["sgd"], loss_scale=LossScale(1024.0, dynamic=False))))
+    reference, (inputs, _) = ReferenceEngine(plain), data(plain)
+    labels = np.arange(next(iter(inputs.values())).shape[1]) % 2
+    with opened_on(target, scaled) as engine:
+        assert engine.train_batch(inputs, labels, 0.05) == pytest.approx(reference.train_batch(inputs, labels, 0.05), rel=1e-5)
+        for name, gradient in reference.gradients().items():
+            np.testing.assert_allclose(engine.gradients()[name], gradient, rtol=0, atol=1e-5 * np.abs(gradient).max(), err_msg=name)
+
+
+def test_a_number_for_a_loss_scale_is_refused_with_what_to_give():
+    with pytest.raises(SnncError, match=r"LossScale\(8.0\)"):
+        snnc.compile(snnc.Sequential(4, snnc.Dense(2), snnc.LI()), loss="ce_mean_membrane", optimizer=snnc.SGD(0.1, loss_scale=8.0))
+
+
 def test_a_fixed_factor_that_overflows_skips_every_update():
     program = program_of(SGD(0.05, loss_scale=LossScale(3e38, dynamic=False)))
     engine = ReferenceEngine(program)

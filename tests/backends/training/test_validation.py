@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from test_progress import BATCH, TARGETS, Ended, assert_same, compiled, ended_at, samples, state
 
+import snnc
 from snnc.backends.folders.folder_lock import FolderInUseError
 from snnc.backends.runtime.errors import ResumeError, TrainingOptionError
 from snnc.backends.training.checkpoint import Checkpoints, read_position
@@ -119,6 +120,15 @@ def test_a_schedule_by_update_is_used_at_every_update_and_resumed_by_its_text(tm
         assert [p.learning_rate for p in seen] == [Linear(0.1, 0.01, updates=10)(p.update) for p in seen]
     with compiled() as session, pytest.raises(ResumeError, match=r"learning_rate linear:first=0\.1.*here 0\.1"):
         session.fit(*samples(), **call | {"learning_rate": 0.1}, checkpoints=Checkpoints(tmp_path / "kept", resume=True))
+
+
+def test_an_accuracy_is_not_monitored_where_targets_are_no_classes():
+    net = snnc.Sequential(4, snnc.Dense(2), snnc.LI())
+    x, y = np.ones((4, 3, 4), np.float32), np.zeros((4, 2), np.float32)
+    with snnc.compile(net, loss=snnc.losses.SquaredError("membrane", targets="values")) as session:
+        with pytest.raises(TrainingOptionError, match="compares with no classes"):
+            session.fit(x, y, validation=(x, y), monitor="accuracy")
+        assert len(session.fit(x, y, validation=(x, y), monitor="loss").losses) == 1
 
 
 def test_two_trainings_into_one_file_are_refused(tmp_path):

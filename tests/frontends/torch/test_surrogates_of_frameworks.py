@@ -23,7 +23,7 @@ FUNCTIONS_OF = {
     ("snnTorch", "`fast_sigmoid(slope=25)`"): lambda: snn.surrogate.fast_sigmoid(slope=25),
     ("snnTorch", "`sigmoid(slope=25)`"): lambda: snn.surrogate.sigmoid(slope=25),
     ("snnTorch", "`straight_through_estimator()`"): snn.surrogate.straight_through_estimator,
-    ("Norse", 'default: `method="super"`, whatever its `alpha`'): lambda: norse(lif.LIFParameters().method, lif.LIFParameters().alpha),
+    ("Norse", 'default: `method="super"`, with any `alpha`'): lambda: norse(lif.LIFParameters().method, lif.LIFParameters().alpha),
     ("Norse", '`method="triangle"`, `alpha=0.3`'): lambda: norse("triangle", 0.3),
     ("SpikingJelly", "default: `Sigmoid(alpha=4.0)`"): lambda: neuron.LIFNode().surrogate_function,
     ("SpikingJelly", "`ATan(alpha=2.0)`"): lambda: jelly.ATan(alpha=2.0),
