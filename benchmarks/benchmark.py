@@ -46,6 +46,8 @@ class Benchmark:
         Neurons that take gradient, a value and step, by the same names.
     counts, support_counts
         Both as counts in each step and sample [T, B], by the same names, if a simulation provides them.
+    build_dense
+        Makes the same network without events: everything sends values; None if there is none.
     published
         The same network for :func:`~snnc.benchmarks.published.predict_published`, None if that program cannot run it.
     """
@@ -68,6 +70,7 @@ class Benchmark:
     support: Mapping[str, float] = field(default_factory=dict)
     counts: Mapping[str, Array] = field(default_factory=dict)
     support_counts: Mapping[str, Array] = field(default_factory=dict)
+    build_dense: Callable[[], Network] | None = None
 
     @property
     def published_options(self) -> PublishedOptions:

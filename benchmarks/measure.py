@@ -31,10 +31,13 @@ from snnc.compiler.tiles.replan import as_planned
 from snnc.driver.estimating import Estimate
 from snnc.driver.lowering import lower_graph
 from snnc.driver.stages import emit_project
+from snnc.errors import BenchError
 from snnc.options.compile_options import options
 from snnc.project.compiled import Compiled
 
 PUBLISHED: Final = "published"
+DENSE: Final = "dense"
+"""snnc's strategy for the network without events."""
 VARIED: Final = (PUBLISHED, SNNC)
 """Strategies that are also predicted with other fragment costs and with full buffers, to compare with the log."""
 FRAGMENT_CYCLES: Final = (6.0, 20.0)
@@ -55,7 +58,7 @@ def measure(name: str, strategy: str, target: str | None = None, *, emit: bool =
     emit
         Also write the project (to a temporary folder); only plans of the strategy "snnc" can be emitted.
     """
-    case = benchmark(name)
+    case = _without_events(benchmark(name)) if strategy == DENSE else benchmark(name)
     machine = load_target(target or case.target)
     row: dict[str, Any] = {
         "net": name,
@@ -76,7 +79,11 @@ def measure(name: str, strategy: str, target: str | None = None, *, emit: bool =
         row["logged_ms"] = logged.logged_ms
     start, cpu = time.perf_counter(), time.process_time()
     try:
-        found = _published(case, machine) if strategy == PUBLISHED else _mapped(case, strategy, machine, emit=emit)
+        found = (
+            _published(case, machine)
+            if strategy == PUBLISHED
+            else _mapped(case, SNNC if strategy == DENSE else strategy, machine, emit=emit)
+        )
     except SnncError as error:
         found = {"error": error.text, "code": error.code}
         if isinstance(error, BaselineTooBigError):
@@ -86,6 +93,23 @@ def measure(name: str, strategy: str, target: str | None = None, *, emit: bool =
     row["peak_rss_mb"] = peak_rss_mb()
     varied = logged is not None and row["fits"] and strategy in VARIED
     return row | (_variants(case, machine, plan) if varied else {})
+
+
+def _without_events(case: Benchmark) -> Benchmark:
+    """Return the same network with values in place of spikes; neither capacities nor a gradient window apply to it."""
+    if case.build_dense is None:
+        raise BenchError(f"the benchmark {case.name!r} has no form without events; those of the paper's grids have one.")
+    return replace(
+        case,
+        build=case.build_dense,
+        activity={},
+        activity_source="dense: all values are moved and multiplied",
+        capacity={},
+        gradient_window=None,
+        support={},
+        counts={},
+        support_counts={},
+    )
 
 
 def peak_rss_mb() -> float:
@@ -140,6 +164,7 @@ def _mapped(case: Benchmark, strategy: str, machine: Target, *, emit: bool) -> d
         "neurons": sum(p.neurons for p in plan.populations),
         "weights": sum(p.value.size for p in compiled.program.parameters.values()),
         "map_s": mapped - start,
+        "memory_bytes": {kind: sum(tiles) for kind, tiles in plan.memory.items()},
         "plan": plan,
     }
     if emit:

@@ -123,6 +123,7 @@ def _benchmark(net: PublishedNet, suite: str, chips: int, source: str) -> Benchm
         optimizer=net.optimizer,
         surrogate=SURROGATE,
         build=network_of(net, MULTIPLIER[suite], SEED),
+        build_dense=network_of(net, MULTIPLIER[suite], SEED, dense=True),
         activity={"input": net.input_spikes / net.inputs, **{name: one.spikes / one.neurons for name, one in sending.items()}},
         activity_source=source,
         capacity={"input": net.input_capacity, **{name: one.capacity for name, one in sending.items()}},

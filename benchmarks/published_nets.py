@@ -18,6 +18,7 @@ import numpy as np
 from snnc.benchmarks.published import PublishedLayer, PublishedNet
 from snnc.compiler.ir.graph import Array, Shape
 from snnc.compiler.neurons.library import LIF
+from snnc.compiler.neurons.neuron import NeuronModel, neuron
 from snnc.frontends.dsl.connections import Dense
 from snnc.frontends.dsl.initialisers import Fans
 from snnc.frontends.dsl.network import Network
@@ -28,6 +29,7 @@ SURROGATE: Final = "fast_sigmoid:10"
 """SuperSpike with slope 10."""
 WINDOW: Final = (-0.1, math.inf)
 """Potentials minus threshold that take gradient: above the second threshold, 0.9 in the logged runs."""
+READOUT: Final = "readout"
 USABLE_TILES: Final = 1471
 """Tiles of an IPU that the scripts fill; tile 0 is omitted."""
 
@@ -98,14 +100,18 @@ def weight_limit(multiplier: float, inputs: float) -> float:
     return multiplier * math.sqrt(6.0 / inputs)
 
 
-def network_of(net: PublishedNet, multiplier: float, seed: int = 0) -> Callable[[], Network]:
-    """Return a function that builds `net` as an snnc network; it draws the weights when it is called."""
+def network_of(net: PublishedNet, multiplier: float, seed: int = 0, *, dense: bool = False) -> Callable[[], Network]:
+    """Return a function that builds `net` as an snnc network; it draws the weights when it is called.
+
+    With `dense`, inputs and hidden layers send values: the program then moves and multiplies zeros as well, as a dense framework does.
+    """
 
     def build() -> Network:
         network = Network(net.name, seed=seed)
-        source, delay = network.input(net.inputs, name="input"), 0
+        source, delay = network.input(net.inputs, "values" if dense else "spikes", name="input"), 0
         for name, layer in zip(layer_names(net), net.layers, strict=True):
-            target = network.population(layer.neurons, LIF(beta=DECAY, reset="zero"), name=name)
+            hidden = name != READOUT
+            target = network.population(layer.neurons, dense_lif() if dense and hidden else LIF(beta=DECAY, reset="zero"), name=name)
             network.connect(source, target, Dense(bias=False, init=ScaledUniform(multiplier)), delay=delay)
             source, delay = target, 1
         return network
@@ -113,6 +119,22 @@ def network_of(net: PublishedNet, multiplier: float, seed: int = 0) -> Callable[
     return build
 
 
+def dense_lif() -> NeuronModel:
+    """Return the published neuron with an output of values: its spikes and a parameter that is 0, so that nothing proves them 0 or 1."""
+    return neuron(
+        "dense LIF",
+        inputs="i",
+        states={"v": 0.0},
+        params={"beta": DECAY, "threshold": 1.0, "offset": 0.0},
+        equations="""
+            r = detach(spike(v - threshold))
+            v = beta * ((1 - r) * v) + i
+            y = spike(v - threshold) + offset
+        """,
+        output="y",
+    )
+
+
 def layer_names(net: PublishedNet) -> tuple[str, ...]:
     """Names of the populations: ``hidden1`` … and ``readout``."""
-    return (*(f"hidden{i + 1}" for i in range(len(net.layers) - 1)), "readout")
+    return (*(f"hidden{i + 1}" for i in range(len(net.layers) - 1)), READOUT)

@@ -25,6 +25,7 @@ from snnc.cli.doctor import doctor
 from snnc.cli.emulate import WithProgramArguments, emulate
 from snnc.cli.explore import explore
 from snnc.cli.inspect import inspect
+from snnc.cli.reproduce import reproduce
 from snnc.cli.run import run
 from snnc.cli.targets import targets
 from snnc.cli.train import train
@@ -107,6 +108,7 @@ def make_app() -> typer.Typer:
         "inspect": inspect,
         "explore": explore,
         "bench": bench,
+        "reproduce": reproduce,
         "targets": targets,
         "doctor": doctor,
         "clean": clean,

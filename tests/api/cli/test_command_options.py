@@ -21,6 +21,7 @@ NIR = CORPUS / "hand_nir_lif.nir"
 OPTIONS, GRAPH, EXPLORE = "snnc.options.compile_options:options", "snnc.driver.converting:graph_for", "snnc.exploring:explore_graph"
 ESTIMATE, VERIFY, FIT = "snnc.driver.estimating:estimate_graph", "snnc.checks.verifying:verify", "snnc.session:Session.fit"
 ON_GPU = "snnc.benchmarks.cuda.command:run_suite"
+REPRODUCE = "snnc.benchmarks.reproduce.command:reproduce"
 SUITE, RUN, BUILD, EMULATE = (
     "snnc.benchmarks.cpu.command:run_suite",
     "snnc.driver.compiling:session_for",
@@ -36,12 +37,13 @@ HEADS = {
     ("bench", "first_step"): ["--suite", "cuda"],
     ("bench", "resume"): ["--suite", "cuda", "--json", "rows.json"],
     ("emulate", "prefix"): [],
+    ("reproduce", "only"): [],
     ("run", "inputs"): ["STEP", "--outputs", "y.npz"],
     ("run", "outputs"): ["p", "--inputs", "in.npz"],
     ("train", "data"): ["p"],
 }
 """What stands in front of an option, where the other one does not."""
-MODEL |= {"bench": ["--suite", "cpu"], "emulate": ["host.cpp"], "doctor": [], "targets": [], "clean": []}
+MODEL |= {"bench": ["--suite", "cpu"], "emulate": ["host.cpp"], "doctor": [], "targets": [], "clean": [], "reproduce": ["--only", "memory"]}
 
 
 class Reached(SnncError):
@@ -212,6 +214,13 @@ PASSED: dict[str, dict[str, To]] = {
         "json_file": To("f.json", "snnc.cli.bench:_write_data", "json_file", "f.json"),
         "plot": To("f.svg", "snnc.cli.bench:_check_plot", "plot", "f.svg"),
         "listing": To("", "snnc.cli.bench:result", "text", "w1-1"),
+    },
+    "reproduce": {
+        "output": To("pages", REPRODUCE, "folder", "pages"),
+        "only": To("memory", REPRODUCE, "only", "memory"),
+        "quick": To("", REPRODUCE, "quick", True),
+        "resume": To("", REPRODUCE, "resume", True),
+        "listing": To("", "snnc.cli.reproduce:result", "text", "memory             Memory of one IPU by what it holds (arXiv 2311.04386)"),
     },
     "emulate": {
         "include": To("inc", BUILD, "include", ["inc"]),

@@ -1,0 +1,37 @@
+"""``snnc reproduce``: the figures and claims of the two papers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from snnc.cli.console import note, result
+
+
+def reproduce(
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="FOLDER", help="Where the page, drawings and numbers go.")] = Path(
+        "reproduction"
+    ),
+    only: Annotated[str, typer.Option("--only", metavar="PATTERNS", help="Only figures of these names: 'activity,scaling'.")] = "*",
+    quick: Annotated[bool, typer.Option("--quick", help="Fewer points of each figure: minutes instead of an hour.")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with the results that the folder holds.")] = False,
+    listing: Annotated[bool, typer.Option("--list", help="Print the names of the figures, and stop.")] = False,
+) -> None:
+    """Draw the figures of the two papers that snnc stands on, and answer their claims: one page, with the numbers as CSV and JSON.
+
+    Predicted, emulated, measured and published numbers are never one line. Rows of GPUs are those of a file of earlier measurements, with
+    device and date; rows of IPUs are predicted. Each row runs in a process of its own and is kept at once: an interrupted run goes on with
+    --resume.
+
+    Example: snnc reproduce --quick --output reproduction
+    """
+    from snnc.benchmarks.reproduce.command import chosen_figures
+    from snnc.benchmarks.reproduce.command import reproduce as run
+
+    if listing:
+        for figure in chosen_figures(only):
+            result(f"{figure.name:18} {figure.title} (arXiv {figure.paper})")
+        return
+    result(str(run(output, only, quick=quick, resume=resume, report=note)))

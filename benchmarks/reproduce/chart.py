@@ -1,0 +1,124 @@
+"""A figure as a self-contained SVG drawing: a line for each series, the points that do not fit as crosses above the axes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from snnc.benchmarks.reproduce.figure import Figure, Point
+from snnc.benchmarks.reproduce.rendering import environment
+from snnc.exploring.plot import short
+from snnc.report.pictures.palette import layer_colour
+
+WIDTH: Final = 620.0
+HEIGHT: Final = 300.0
+LEFT: Final = 70.0
+TOP: Final = 46.0
+LEGEND_LINE: Final = 20.0
+"""Sizes of the axes, the margins and a line of the legend, pixels."""
+DASHES: Final = {"predicted": "", "emulated": "2 2", "measured": "8 3", "published": "1 5"}
+"""How the line of each kind is drawn, so that kinds differ without colour."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """One series, placed: `marks` are (x, y, title, fits)."""
+
+    label: str
+    colour: str
+    dashes: str
+    path: str
+    marks: tuple[tuple[float, float, str, bool], ...]
+
+
+@dataclass(frozen=True)
+class Axis:
+    """A scale from numbers to pixels, with ticks (pixel, text)."""
+
+    place: Callable[[float], float]
+    ticks: tuple[tuple[float, str], ...]
+
+
+def draw(figure: Figure, points: Sequence[Point]) -> str:
+    """Return `points` as SVG; a figure without numbers is an empty pair of axes that says so."""
+    points = [replace(p, y=None, note=f"{p.note} (0)") if figure.log_y and p.y == 0 else p for p in points]
+    known = [p.y for p in points if p.y is not None]
+    vertical = _logarithmic(known, TOP + HEIGHT, -HEIGHT) if figure.log_y else _linear(known, TOP + HEIGHT, -HEIGHT)
+    names = list(dict.fromkeys(p.x for p in points if isinstance(p.x, str)))
+    horizontal = _across(figure, points, names)
+    series = list(dict.fromkeys(p.series for p in points))
+    lines = [_line(label, n, [p for p in points if p.series == label], horizontal, vertical, names) for n, label in enumerate(series)]
+    return (
+        environment()
+        .get_template("figure.svg.jinja")
+        .render(
+            title=figure.title,
+            x=figure.x,
+            y=figure.y,
+            lines=lines,
+            across=horizontal.ticks,
+            up=vertical.ticks,
+            left=LEFT,
+            top=TOP,
+            right=LEFT + WIDTH,
+            bottom=TOP + HEIGHT,
+            slanted=sum(len(name) for name in names) > 80,
+            legend=[(TOP + HEIGHT + 66 + LEGEND_LINE * n, line) for n, line in enumerate(lines)],
+            width=LEFT + WIDTH + 30,
+            height=TOP + HEIGHT + 66 + LEGEND_LINE * len(lines),
+            empty=not known,
+        )
+    )
+
+
+def _across(figure: Figure, points: Sequence[Point], names: Sequence[str]) -> Axis:
+    if names:
+        spots = [(LEFT + WIDTH * (n + 0.5) / len(names), name) for n, name in enumerate(names)]
+        return Axis(lambda n: spots[int(n)][0], tuple((round(x, 1), name) for x, name in spots))
+    numbers = sorted({float(p.x) for p in points})
+    axis = _logarithmic(numbers, LEFT, WIDTH, exact=True) if figure.log_x else _linear(numbers, LEFT, WIDTH)
+    ticks = tuple((round(axis.place(x), 1), f"{x:g}") for x in numbers)
+    return Axis(axis.place, ticks if len(ticks) <= 12 else axis.ticks)
+
+
+def _line(label: str, number: int, points: Sequence[Point], across: Axis, up: Axis, names: Sequence[str]) -> Line:
+    marks = []
+    for p in points:
+        x = across.place(float(names.index(p.x)) if isinstance(p.x, str) else p.x)
+        fits = p.y is not None
+        marks.append((round(x, 1), round(up.place(p.y), 1) if p.y is not None else TOP - 6, f"{label}, {_text(p)}", fits))
+    path = "" if names else " ".join(f"{x},{y}" for x, y, _, fits in marks if fits)
+    return Line(label, layer_colour(number), DASHES[points[0].kind], path, tuple(marks))
+
+
+def _text(point: Point) -> str:
+    number = "no number" if point.y is None else f"{point.y:,.4g}"
+    return f"{point.x}: {number}" + (f" ({point.note})" if point.note else "")
+
+
+def _logarithmic(numbers: Sequence[float], start: float, length: float, *, exact: bool = False) -> Axis:
+    low, high = math.log10(min(numbers, default=1.0)), math.log10(max(numbers, default=10.0))
+    if exact:
+        low, high = low - 0.03 * (high - low or 1), high + 0.03 * (high - low or 1)
+    else:
+        low, high = math.floor(low), max(math.ceil(high), math.floor(low) + 1)
+
+    def place(value: float) -> float:
+        return start + length * (math.log10(value) - low) / (high - low)
+
+    powers = range(math.ceil(low), math.floor(high) + 1)
+    return Axis(place, tuple((round(place(10.0**k), 1), short(10.0**k)) for k in powers))
+
+
+def _linear(numbers: Sequence[float], start: float, length: float) -> Axis:
+    top = max(numbers, default=1.0) or 1.0
+    step: float = 10.0 ** math.floor(math.log10(top))
+    step = next(s for s in (step / 5, step / 2, step) if top / s <= 10)
+    count = math.ceil(top / step)
+
+    def place(value: float) -> float:
+        return start + length * value / (count * step)
+
+    return Axis(place, tuple((round(place(k * step), 1), f"{k * step:g}") for k in range(count + 1)))

@@ -1,0 +1,87 @@
+"""Which rows run, in which order, and what is written when."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Final
+
+from snnc.benchmarks.patterns import matching
+from snnc.benchmarks.reproduce.figure import Figure, Row, why_missing
+from snnc.benchmarks.reproduce.figures import FIGURES
+from snnc.benchmarks.reproduce.page import write_reproduction
+from snnc.benchmarks.reproduce.rows_file import RowsFile
+from snnc.benchmarks.reproduce.work import run_row
+from snnc.errors import BenchError
+
+SECONDS: Final = 1800.0
+"""A row that takes longer is given up."""
+
+
+def chosen_figures(only: str) -> tuple[Figure, ...]:
+    """Return the figures that one of the patterns names.
+
+    Raises
+    ------
+    BenchError
+        A pattern matches none.
+    """
+    names = ", ".join(figure.name for figure in FIGURES)
+    return matching(only, FIGURES, lambda figure: (figure.name,), "figure", f"there are {names}")
+
+
+def reproduce(folder: Path, only: str, *, quick: bool, resume: bool, report: Callable[[str], None]) -> Path:
+    """Run the rows that are missing, each in a process of its own, and write the page after each figure.
+
+    Parameters
+    ----------
+    folder
+        Where everything is written; made if it does not exist.
+    only
+        Patterns of figure names, with commas.
+    quick
+        Fewer points of each figure.
+    resume
+        Keep the results that `folder` holds.
+    report
+        Takes a line for each row.
+
+    Returns
+    -------
+    Path
+        The page.
+
+    Raises
+    ------
+    BenchError
+        `folder` cannot be used, or a pattern names no figure.
+    """
+    figures = chosen_figures(only)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise BenchError(f"{str(folder)!r} cannot be made: {error.strerror}.") from None
+    store = RowsFile(folder, resume)
+    wanted = list(dict.fromkeys(row.key for figure in figures for row in figure.rows(quick)))
+    page = _page(folder, figures, store, wanted, quick)
+    for figure in figures:
+        for row in figure.rows(quick):
+            if row.key not in store.results:
+                store.add(row.key, run_row(row, SECONDS))
+                report(f"{sum(key in store.results for key in wanted)}/{len(wanted)} {figure.name}: {_outcome(row, store)}")
+        page = _page(folder, figures, store, wanted, quick)
+    return page
+
+
+def _page(folder: Path, figures: Sequence[Figure], store: RowsFile, wanted: Sequence[str], quick: bool) -> Path:
+    done = sum(key in store.results for key in wanted)
+    about = {"version": version("snnc"), "date": f"{datetime.now(UTC):%Y-%m-%d}", "quick": quick, "done": done, "wanted": len(wanted)}
+    return write_reproduction(folder, figures, store.results, about)
+
+
+def _outcome(row: Row, store: RowsFile) -> str:
+    result = store.results[row.key]
+    what = " ".join(str(value) for value in row.given.values())
+    return f"{what}: {result['step_ms']:.4g} ms" if result.get("step_ms") else f"{what}: {why_missing(result) or 'done'}"

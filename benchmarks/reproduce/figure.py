@@ -1,0 +1,103 @@
+"""What a figure of the reproduction is: rows to measure, and the points that they give."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+Kind: TypeAlias = Literal["predicted", "emulated", "measured", "published"]
+"""How a number came about: by snnc's model of a machine; by running the emitted program on the emulator; by a clock or a count on a device;
+or by the authors of a paper."""
+Paper: TypeAlias = Literal["2311.04386", "2211.10725"]
+"""The two papers, by arXiv number."""
+Results: TypeAlias = Mapping[str, Mapping[str, Any]]
+"""Results of rows by :attr:`Row.key`."""
+
+
+def why_missing(result: Mapping[str, Any]) -> str:
+    """Return why a row has no number: what snnc answered (it does not fit), or how the row's process failed; nothing if it has one."""
+    said = str(result.get("error", "")).split(" Try ")[0]
+    return said or (f"no result: {result['failed']}" if "failed" in result else "")
+
+
+@dataclass(frozen=True)
+class Row:
+    """One measurement, made in a process of its own.
+
+    Attributes
+    ----------
+    work
+        What is done, a key of :data:`snnc.benchmarks.reproduce.work.WORK`.
+    given
+        Its arguments, JSON types.
+    """
+
+    work: str
+    given: Mapping[str, Any]
+
+    @property
+    def key(self) -> str:
+        """What identifies the row in files: the same text for the same work."""
+        return f"{self.work} {json.dumps(dict(self.given), sort_keys=True)}"
+
+
+@dataclass(frozen=True)
+class Point:
+    """One number of a figure.
+
+    Attributes
+    ----------
+    series
+        Label of its line; a line never mixes kinds.
+    kind
+        How the number came about.
+    x
+        Place on the axis: a number, or a name on an axis of names.
+    y
+        The number in the figure's unit; None if there is none, then `note` says why.
+    note
+        What a reader needs to judge it: device, date, why it is missing.
+    about
+        Everything else that the row knows, for the CSV and JSON files.
+    """
+
+    series: str
+    kind: Kind
+    x: float | str
+    y: float | None
+    note: str = ""
+    about: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure of one paper, or a table if it has no axis of numbers.
+
+    Attributes
+    ----------
+    name
+        Its name in ``--only`` and of its files.
+    paper, title, caption
+        Which paper it belongs to, its heading, and the text below it.
+    x, y
+        Labels of the axes, with units.
+    rows
+        The rows that it needs; the argument says whether only the quick ones.
+    points
+        Its points from the results of these rows; rows without a result are left out.
+    log_x, log_y
+        Whether an axis is logarithmic.
+    """
+
+    name: str
+    paper: Paper
+    title: str
+    caption: str
+    x: str
+    y: str
+    rows: Callable[[bool], tuple[Row, ...]]
+    points: Callable[[Results], tuple[Point, ...]]
+    log_x: bool = False
+    log_y: bool = True

@@ -1,0 +1,44 @@
+"""Throughput over the activity of the hidden layers, one IPU filled with three of them."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from snnc.benchmarks.reproduce.figure import Figure, Point, Results, Row
+from snnc.benchmarks.reproduce.figures.plans import DENSE, PUBLISHED, SNNC, dense_bound, plan_row, throughput
+
+PERCENTS: Final = (0.5, 1, 2, 2.5, 5, 10, 20, 25, 50)
+QUICK: Final = (0.5, 2, 5, 20, 50)
+NET: Final = "nmnist-h3-a{:g}"
+
+
+def rows(quick: bool) -> tuple[Row, ...]:
+    """Return a sparse row for each activity, the model of the published program, and one dense row, whose time no activity changes."""
+    chosen = QUICK if quick else PERCENTS
+    sparse = [plan_row(NET.format(p), strategy) for p in chosen for strategy in (SNNC, PUBLISHED)]
+    return (*sparse, plan_row(NET.format(5), DENSE))
+
+
+def points(results: Results) -> tuple[Point, ...]:
+    """Return a line for each strategy; those without events are level."""
+    places = [(p, NET.format(p)) for p in PERCENTS]
+    ends = [(p, NET.format(5)) for p in (PERCENTS[0], PERCENTS[-1])]
+    bound = [dense_bound(net, p) for p, net in ends]
+    return (*throughput(results, places, SNNC), *throughput(results, places, PUBLISHED), *throughput(results, ends, DENSE), *bound)
+
+
+FIGURE: Final = Figure(
+    "activity",
+    "2311.04386",
+    "Training throughput over activity",
+    "N-MNIST inputs (2,312), three hidden layers of 978 neurons that fill one IPU, T = 100, batch 48, Adam. A hidden layer's "
+    "capacity K is the "
+    "given share of its neurons, and every window is full. A program without events moves and multiplies every value, whatever the "
+    "activity; snnc emits one that does not use the "
+    "IPU's matrix units, so the bound of a program that does is drawn as well.",
+    "capacity K, % of a layer",
+    "samples/s",
+    rows,
+    points,
+    log_x=True,
+)

@@ -1,0 +1,50 @@
+"""The 12 timings of the published log, over layers and activities, beside what snnc and a model of the published program predict."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from snnc.benchmarks.log import logged_runs
+from snnc.benchmarks.reproduce.figure import Figure, Point, Results, Row
+from snnc.benchmarks.reproduce.figures.plans import PUBLISHED, SNNC, plan_row, throughput
+
+QUICK: Final = ("logged-h2-a1", "logged-h3-a5", "logged-h5-a10")
+BATCH: Final = 48
+LOG: Final = "IPU, the paper's program (published log)"
+
+
+def rows(quick: bool) -> tuple[Row, ...]:
+    """Return the logged networks, mapped by snnc and by the model of the published program."""
+    nets = QUICK if quick else tuple(run.name for run in logged_runs())
+    return tuple(plan_row(net, strategy) for net in nets for strategy in (SNNC, PUBLISHED))
+
+
+def points(results: Results) -> tuple[Point, ...]:
+    """Return the log and the predictions on the GC200."""
+    places = [(run.name.removeprefix("logged-"), run.name) for run in logged_runs()]
+    log = [
+        Point(
+            LOG,
+            "published",
+            x,
+            1e3 * BATCH / run.logged_ms,
+            f"{run.logged_ms:g} ms a step, whole ms as Keras printed them",
+            {"net": run.name},
+        )
+        for (x, _), run in zip(places, logged_runs(), strict=True)
+    ]
+    return (*log, *throughput(results, places, PUBLISHED), *throughput(results, places, SNNC))
+
+
+FIGURE: Final = Figure(
+    "layers",
+    "2311.04386",
+    "Training throughput over layers and activity: the published log",
+    "N-MNIST inputs, 2 to 5 hidden layers (h) that fill one IPU, capacity 1, 5 and 10 % (a), T = 100, batch 48, Adam. The log "
+    "records neither its "
+    "clock nor its activity: snnc's rows use the activity that a simulation with the logged weight limits gives, and 1.33 GHz.",
+    "hidden layers and capacity",
+    "samples/s",
+    rows,
+    points,
+)

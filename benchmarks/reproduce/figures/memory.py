@@ -1,0 +1,39 @@
+"""Memory of a whole machine by what it holds, for the logged networks."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from snnc.benchmarks.reproduce.figure import Figure, Point, Results, Row
+from snnc.benchmarks.reproduce.figures.plans import plan_row
+
+NETS: Final = ("logged-h2-a1", "logged-h2-a5", "logged-h2-a10", "shd-n2-b3-a5", "shd-n8-b3-a5", "shd-n32-b3-a5")
+QUICK: Final = ("logged-h2-a1", "shd-n2-b3-a5", "shd-n8-b3-a5")
+
+
+def rows(quick: bool) -> tuple[Row, ...]:
+    """Return networks of both suites that fill one IPU."""
+    return tuple(plan_row(net) for net in (QUICK if quick else NETS))
+
+
+def points(results: Results) -> tuple[Point, ...]:
+    """Return a line for each kind of data, MiB."""
+    found = []
+    for net in NETS:
+        result = results.get(plan_row(net).key, {})
+        for kind, size in result.get("memory_bytes", {}).items():
+            found.append(Point(f"{kind} (predicted)", "predicted", net, size / 2**20, f"{net}: {size:,} bytes of {kind}", {"net": net}))
+    return tuple(found)
+
+
+FIGURE: Final = Figure(
+    "memory",
+    "2311.04386",
+    "Memory of one IPU by what it holds",
+    "Sum over all tiles as snnc's program lies in memory. An IPU (GC200) has 897 MiB.",
+    "network",
+    "MiB",
+    rows,
+    points,
+    log_y=False,
+)

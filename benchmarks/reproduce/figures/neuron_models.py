@@ -1,0 +1,59 @@
+"""Throughput of snnTorch's neuron models over the batch, MNIST 784-1000-10."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from snnc.benchmarks.reproduce.figure import Figure, Point, Results, Row, why_missing
+from snnc.benchmarks.reproduce.neuron_models import MODELS
+
+BATCHES: Final = (16, 32, 64, 128, 256)
+QUICK: Final = (128,)
+QUOTED: Final = 60_000
+"""Samples/s of Leaky at batch 128 in the paper's public repository."""
+
+
+def neuron_row(model: str, batch: int) -> Row:
+    """Return the row of one neuron model and batch."""
+    return Row("neuron", {"model": model, "batch": batch})
+
+
+def rows(quick: bool) -> tuple[Row, ...]:
+    """Return each model at each batch."""
+    return tuple(neuron_row(model, batch) for model in MODELS for batch in (QUICK if quick else BATCHES))
+
+
+def points(results: Results) -> tuple[Point, ...]:
+    """Return a line for each model, and the published point."""
+    found = [
+        Point(
+            "Leaky, snnTorch for IPUs (published)",
+            "published",
+            128.0,
+            QUOTED,
+            "about 60,000 samples/s, from the public repository's history",
+        )
+    ]
+    for model in MODELS:
+        for batch in BATCHES:
+            result = results.get(neuron_row(model, batch).key)
+            if result is None:
+                continue
+            note = why_missing(result) or f"{model}, batch {batch}: {result['step_ms']:.3g} ms a step"
+            found.append(Point(f"{model} (predicted)", "predicted", float(batch), result.get("samples_per_s"), note, {"model": model}))
+    return tuple(found)
+
+
+FIGURE: Final = Figure(
+    "neuron-models",
+    "2211.10725",
+    "Training throughput of snnTorch's neuron models",
+    "MNIST as constant values: 784 inputs, 1,000 hidden neurons of the model, 10 outputs, T = 25, Adam, float32, one IPU (GC200), "
+    "assumed activity 5 %. "
+    "Recurrent models feed back one to one, or all to all.",
+    "samples of a batch",
+    "samples/s",
+    rows,
+    points,
+    log_x=True,
+)

@@ -1,0 +1,40 @@
+"""Throughput over neurons a tile, one IPU filled."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from snnc.benchmarks.reproduce.figure import Figure, Point, Results, Row
+from snnc.benchmarks.reproduce.figures.plans import DENSE, PUBLISHED, SNNC, dense_bound, plan_row, throughput
+
+SIZES: Final = (2, 4, 8, 16, 32)
+QUICK: Final = (2, 8)
+NET: Final = "shd-n{}-b3-a5"
+STRATEGIES: Final = (SNNC, PUBLISHED, DENSE)
+
+
+def rows(quick: bool) -> tuple[Row, ...]:
+    """Return each size by each strategy."""
+    return tuple(plan_row(NET.format(n), strategy) for n in (QUICK if quick else SIZES) for strategy in STRATEGIES)
+
+
+def points(results: Results) -> tuple[Point, ...]:
+    """Return a line for each strategy."""
+    places = [(float(n), NET.format(n)) for n in SIZES]
+    lines = [point for strategy in STRATEGIES for point in throughput(results, places, strategy)]
+    return (*lines, *(dense_bound(net, n) for n, net in places))
+
+
+FIGURE: Final = Figure(
+    "neurons-per-tile",
+    "2311.04386",
+    "Training throughput over neurons a tile",
+    "SHD inputs (700), hidden layers that fill one IPU with so many neurons on each of its 1,471 tiles (three layers for each two "
+    "neurons), T = 100, "
+    "batch 24, SGD, capacity 5 %. A point without a mark does not fit.",
+    "neurons a tile",
+    "samples/s",
+    rows,
+    points,
+    log_x=True,
+)

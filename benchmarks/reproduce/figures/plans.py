@@ -1,0 +1,66 @@
+"""Points out of rows of plans: throughput of a training step, by strategy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import pairwise
+from typing import Any, Final
+
+from snnc.benchmarks.nets import benchmark
+from snnc.benchmarks.reproduce.figure import Kind, Point, Results, Row, why_missing
+from snnc.compiler.machines import load_target
+
+SNNC: Final = "snnc"
+DENSE: Final = "dense"
+PUBLISHED: Final = "published"
+SERIES: Final[dict[str, str]] = {
+    SNNC: "IPU, snnc's sparse program (predicted)",
+    DENSE: "IPU, snnc's program without events, which leaves the matrix units idle (predicted)",
+    PUBLISHED: "IPU, the paper's sparse program (predicted by a model of it)",
+}
+"""Label of each strategy."""
+
+
+def plan_row(net: str, strategy: str = SNNC, target: str | None = None) -> Row:
+    """Return the row of a benchmark network that one strategy maps."""
+    return Row("plan", {"name": net, "strategy": strategy} | ({"target": target} if target else {}))
+
+
+def throughput(results: Results, places: Iterable[tuple[float | str, str]], strategy: str, series: str | None = None) -> list[Point]:
+    """Return the samples/s of networks, one (x, net) each, that `strategy` maps."""
+    found = []
+    for x, net in places:
+        result = results.get(plan_row(net, strategy).key)
+        if result is not None:
+            found.append(plan_point(x, result, series or SERIES[strategy]))
+    return found
+
+
+def plan_point(x: float | str, result: Any, series: str, kind: Kind = "predicted") -> Point:
+    """Return the samples/s of one mapped network; without a number if it does not fit or failed."""
+    about = {name: result[name] for name in ("net", "target", "ipus", "batch", "steps", "step_ms", "activity") if name in result}
+    if not result.get("fits"):
+        return Point(series, kind, x, None, why_missing(result) or "does not fit", about)
+    rate = 1e3 * result["batch"] / result["step_ms"]
+    return Point(series, kind, x, rate, f"{result['net']} on {result['target']}, {result['step_ms']:.3g} ms a step", about)
+
+
+MATRIX_RATE: Final = 16
+"""float32 multiplications and additions a tile and cycle of the matrix unit (AMP): 62.5 TFLOP/s of a GC200 with 1,472 tiles at 1.33 GHz."""
+BOUND: Final = "IPU, dense products alone at the peak of its matrix units (bound, predicted)"
+"""Label of the time that no dense float32 program can beat."""
+
+
+def dense_bound(net: str, x: float | str) -> Point:
+    """Return the samples/s of a step whose dense products run at the peak of the matrix units, everything else being free.
+
+    Products: each weight once a sample and step forward, once for its gradient, and once for the gradient of its input (not of the net's).
+    """
+    case = benchmark(net)
+    assert case.published is not None
+    machine = load_target(case.target)
+    sizes = [case.published.inputs, *(layer.neurons for layer in case.published.layers)]
+    weights = [before * after for before, after in pairwise(sizes)]
+    products = (3 * sum(weights) - weights[0]) * case.steps * case.batch
+    seconds = products / (MATRIX_RATE * machine.tiles_per_chip * case.chips * machine.clock_hz)
+    return Point(BOUND, "predicted", x, case.batch / seconds, f"{1e3 * seconds:.3g} ms a step", {"net": net, "target": case.target})

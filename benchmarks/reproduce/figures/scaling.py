@@ -1,0 +1,46 @@
+"""Weak scaling: networks that grow with the number of IPUs, up to 188,284 neurons and 184 M weights."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from snnc.benchmarks.reproduce.figure import Figure, Point, Results, Row
+from snnc.benchmarks.reproduce.figures.plans import PUBLISHED, SNNC, plan_row, throughput
+
+IPUS: Final = (1, 2, 4, 8, 16)
+QUICK: Final = (1, 4, 16)
+SIZES: Final = (2, 4, 8)
+QUICK_SIZES: Final = (2, 8)
+NET: Final = "shd-x{}-n{}-a5"
+
+
+def rows(quick: bool) -> tuple[Row, ...]:
+    """Return each number of IPUs at each number of neurons a tile."""
+    ipus, sizes = (QUICK, QUICK_SIZES) if quick else (IPUS, SIZES)
+    return tuple(plan_row(NET.format(x, n), strategy) for x in ipus for n in sizes for strategy in (SNNC, PUBLISHED))
+
+
+def points(results: Results) -> tuple[Point, ...]:
+    """Return a line for each number of neurons a tile; x is the number of IPUs."""
+    found: list[Point] = []
+    for n in SIZES:
+        places = [(float(x), NET.format(x, n)) for x in IPUS]
+        found += throughput(results, places, SNNC, f"snnc's program, {n} neurons a tile (predicted)")
+        found += throughput(results, places, PUBLISHED, f"the paper's program, {n} neurons a tile (predicted by a model of it)")
+    return tuple(found)
+
+
+FIGURE: Final = Figure(
+    "scaling",
+    "2311.04386",
+    "Weak scaling over 1 to 16 IPUs",
+    "SHD inputs; the layers of one IPU, times the number of IPUs; T = 100, batch 24, SGD, capacity 5 %. The network of 16 IPUs with "
+    "8 neurons a tile "
+    "has 188,284 neurons and 184 million weights. A level line is perfect scaling: as many samples a second of a network that many "
+    "times larger.",
+    "IPUs",
+    "samples/s",
+    rows,
+    points,
+    log_x=True,
+)

@@ -1,0 +1,41 @@
+"""Steps that were measured on GPUs before, as data: ``measured_gpu.toml``."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from importlib.resources import files
+
+
+@dataclass(frozen=True)
+class MeasuredStep:
+    """A training step that somebody measured.
+
+    Attributes
+    ----------
+    net
+        Name of the benchmark network.
+    program
+        What ran: ``"snnc"``, a framework, or ``"prototype"``, a hand-written program for this one network.
+    ms
+        Milliseconds of a training step, median.
+    device, date, commit
+        Where and when, and the commit of snnc.
+    """
+
+    net: str
+    program: str
+    ms: float
+    device: str
+    date: str
+    commit: str
+
+
+def measured_steps() -> tuple[MeasuredStep, ...]:
+    """Return all of them."""
+    data = tomllib.loads(files("snnc.benchmarks.reproduce").joinpath("measured_gpu.toml").read_text())
+    return tuple(
+        MeasuredStep(step["net"], step["program"], float(step["ms"]), run["device"], run["date"], run["commit"])
+        for run in data["run"]
+        for step in run["step"]
+    )

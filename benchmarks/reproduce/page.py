@@ -1,0 +1,67 @@
+"""The page, the drawings, and the CSV and JSON files of a reproduction."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Final
+
+from markupsafe import Markup
+
+from snnc.benchmarks.reproduce.chart import draw
+from snnc.benchmarks.reproduce.claims import verdicts
+from snnc.benchmarks.reproduce.figure import Figure, Point, Results
+from snnc.benchmarks.reproduce.rendering import environment
+from snnc.data.whole_files import whole_file
+
+PAGE: Final = "index.html"
+COLUMNS: Final = ("series", "kind", "x", "y", "note")
+
+
+def write_reproduction(folder: Path, figures: Sequence[Figure], results: Results, about: dict[str, Any]) -> Path:
+    """Write every figure as SVG, CSV and JSON, and the page with all of them; return the page's path.
+
+    Parameters
+    ----------
+    folder
+        An existing folder; files of an earlier run are replaced.
+    figures
+        What the page shows.
+    results
+        Results of rows, as far as they have run.
+    about
+        ``version``, ``date``, ``quick``, and the counts ``done`` and ``wanted`` of rows.
+    """
+    view = []
+    for figure in figures:
+        points = figure.points(results)
+        drawing = draw(figure, points)
+        _write(folder / f"{figure.name}.svg", drawing)
+        _write(folder / f"{figure.name}.csv", _csv(points))
+        data = {"name": figure.name, "paper": figure.paper, "title": figure.title, "x": figure.x, "y": figure.y}
+        _write(
+            folder / f"{figure.name}.json", json.dumps({**data, "points": [asdict(p) for p in points]}, indent=1, allow_nan=False) + "\n"
+        )
+        view.append({"figure": figure, "drawing": Markup(drawing), "points": points})
+    claims = verdicts(results)
+    _write(folder / "claims.json", json.dumps(claims, indent=1) + "\n")
+    page = folder / PAGE
+    _write(page, environment().get_template("page.html.jinja").render(figures=view, claims=claims, about=about))
+    return page
+
+
+def _csv(points: Sequence[Point]) -> str:
+    stream = io.StringIO()
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    writer.writerows([p.series, p.kind, p.x, "" if p.y is None else repr(p.y), p.note] for p in points)
+    return stream.getvalue()
+
+
+def _write(path: Path, text: str) -> None:
+    with whole_file(path) as stream:
+        stream.write(text.encode())
