@@ -59,6 +59,15 @@ def test_without_results_no_claim_is_answered():
     assert len(verdicts({})) == len(CLAIMS)
 
 
+def test_the_sparse_program_is_compared_with_both_dense_ones():
+    sparse, dense = plan_row("nmnist-h3-a0.5"), plan_row("nmnist-h3-a5", "dense")
+    ms = 48e3 / dense_bound("nmnist-h3-a5", 0.5).y
+    found = verdicts({sparse.key: planned(sparse, ms / 2), dense.key: planned(dense, 5 * ms)})
+    (why,) = (claim["why"] for claim in found if claim["figure"] == "activity")
+    assert "10 x faster than snnc's program without events" in why
+    assert "has 2 x the throughput of dense products" in why
+
+
 def test_weak_scaling_is_the_ratio_of_two_predicted_steps():
     one, many = plan_row("shd-x1-n8-a5"), plan_row("shd-x16-n8-a5")
     found = verdicts({one.key: planned(one, 2.0), many.key: planned(many, 4.0)})
