@@ -56,6 +56,8 @@ def test_at_another_clock_the_same_plan_takes_other_milliseconds():
     derived = at_another_clock([measured["gc200"]], Task("logged-h5-a1", "linear", "bow", False))
     own = {"compile_s", "cpu_s", "map_s", "peak_rss_mb", "same_plan_as"}
     assert derived["same_plan_as"] == "gc200"
+    assert derived["memory_bytes"] == measured["bow"]["memory_bytes"]
+    own |= {"memory_bytes"}
     assert {k: v for k, v in derived.items() if k not in own} == pytest.approx({k: v for k, v in measured["bow"].items() if k not in own})
     assert at_another_clock([measured["gc200"]], Task("logged-h5-a1", "random", "bow", False)) is None
     assert at_another_clock([measured["gc200"]], Task("logged-h5-a1", "linear", "gc2", False)) is None
@@ -63,7 +65,7 @@ def test_at_another_clock_the_same_plan_takes_other_milliseconds():
 
 def test_a_network_that_stands_in_two_grids_is_measured_once():
     one, other = (
-        replace(found, name="", suite="", build=None, published=replace(found.published, name=""))
+        replace(found, name="", suite="", build=None, build_dense=None, published=replace(found.published, name=""))
         for found in (benchmark("shd-n4-b3-a5"), benchmark("shd-x1-n4-a5"))
     )
     assert one == other
