@@ -19,6 +19,21 @@ def data():
     return np.load(DIGITS / "digits.npz")
 
 
+@pytest.fixture(scope="module")
+def papers(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("papers")
+    subprocess.run([sys.executable, str(DIGITS.parent / "papers" / "make.py"), str(folder)], check=True, timeout=300)
+    return folder
+
+
+def snnc_command(arguments, folder):
+    """Return what a command prints."""
+    command = [sys.executable, "-m", "snnc", *arguments]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
 def test_the_digits_are_small_and_binary(data):
     assert sum(f.stat().st_size for f in DIGITS.iterdir()) < 500_000
     for name in ("x", "test_x"):
@@ -55,3 +70,9 @@ def test_the_emulated_machine_gives_the_numbers_of_the_reference(data):
         assert (one.run(x)["fired"] == two.run(x)["fired"]).all()
         assert one.project.exists()
     assert not one.project.exists()
+
+
+@pytest.mark.parametrize(("project", "recipe", "least"), [("sparse", "sparse_bptt", 0.7), ("codes", "population_codes", 0.85)])
+def test_the_recipe_of_each_paper_trains(papers, project, recipe, least):
+    done = snnc_command(["train", f"{project}/", "--recipe", f"{recipe}.toml", "--json"], papers)
+    assert json.loads(done)["validation"]["accuracy"][-1] > least

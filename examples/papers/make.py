@@ -1,0 +1,62 @@
+"""Compile the networks of two papers on spiking networks on IPUs, small, and write data to train them on.
+
+    python examples/papers/make.py somewhere
+    cd somewhere
+    snnc train sparse/ --recipe sparse_bptt.toml
+    snnc train codes/ --recipe population_codes.toml
+
+``sparse``, of arXiv 2311.04386: at most 26 spikes of a layer of 512 (5 %) are sent in a step, and a second threshold limits which neurons
+take gradient: it begins 100 below the threshold, and goes half-way to 0.1 below it with each update. ``codes``, of arXiv 2211.10725: the
+spikes of 50 neurons stand for a class, and sequences of one step do. The data are strokes of ten kinds that a pen draws, as events of
+34 x 34 pixels of two polarities over 20 steps, and as images.
+"""
+
+import shutil
+import sys
+from pathlib import Path
+
+import numpy as np
+
+import snnc
+
+SIDE, STEPS, CLASSES = 34, 20, 10
+
+
+def strokes(samples, seed):
+    """Return spikes [samples, T, 2312] and kinds: a pen moves along four corners, which a kind has, and what it drew turns off later."""
+    corners = np.random.default_rng(0).uniform(5, SIDE - 6, (CLASSES, 4, 2))
+    random = np.random.default_rng(seed)
+    kinds = random.integers(0, CLASSES, samples)
+    events = np.zeros((samples, STEPS, 2, SIDE, SIDE), np.uint8)
+    at = np.linspace(0, 3, STEPS * 6)
+    for sample, kind in enumerate(kinds):
+        own = corners[kind] + random.normal(0, 1.5, (4, 2)) + random.normal(0, 2.0, 2)
+        path = np.stack([np.interp(at, range(4), own[:, axis]) for axis in (0, 1)], axis=1)
+        for polarity, late in ((0, 0), (1, 9)):
+            drawn = path[: len(path) - late] + random.normal(0, 0.7, (len(path) - late, 2))
+            rows, columns = np.clip(np.rint(drawn), 0, SIDE - 1).astype(int).T
+            events[sample, (np.arange(len(drawn)) + late) // 6, polarity, rows, columns] = 1
+    return events.reshape(samples, STEPS, -1), kinds
+
+
+def main(folder, samples=960):
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, count, seed in (("train", samples, 1), ("test", samples // 2, 2)):
+        x, y = strokes(count, seed)
+        np.savez_compressed(folder / f"{name}_events.npz", x=x, y=y)
+        np.savez_compressed(folder / f"{name}_images.npz", x=np.minimum(x.sum(axis=1, keepdims=True), 2).astype(np.float32) / 2, y=y)
+    layers = [part for _ in range(3) for part in (snnc.Dense(512), snnc.LIF(0.95))]
+    sparse = snnc.Sequential(2 * SIDE * SIDE, *layers, snnc.Dense(CLASSES), snnc.LI(0.95), name="sparse")
+    limits = {"mode": "drop", "capacity": 26, "gradient_window": -100.0}
+    options = {"steps": STEPS, "loss": "mean membrane", "optimizer": "adam", "surrogate": "superspike", **limits}
+    snnc.compile(sparse, "cpu", output=folder / "sparse", overwrite=True, **options).close()
+    codes = snnc.Sequential(2 * SIDE * SIDE, snnc.Dense(256), snnc.LIF(0.9), snnc.Dense(50 * CLASSES), snnc.LIF(0.9), name="codes")
+    options = {"steps": 1, "loss": f"ce_count:classes={CLASSES}", "optimizer": "adam", "input_kind": "values"}
+    snnc.compile(codes, "cpu", output=folder / "codes", overwrite=True, **options).close()
+    for recipe in Path(__file__).parent.glob("*.toml"):
+        if folder.resolve() != recipe.parent:
+            shutil.copy(recipe, folder)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
