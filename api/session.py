@@ -18,7 +18,7 @@ from snnc.backends import session
 from snnc.backends.folders.manifest import PROFILE, RECORDING
 from snnc.backends.runtime.arrays import array_of
 from snnc.backends.runtime.data_sets import BatchedData
-from snnc.backends.runtime.engine import Engine, Initial
+from snnc.backends.runtime.engine import Engine, Initial, profile_of
 from snnc.backends.runtime.events import InputValues, densely
 from snnc.backends.runtime.history import Epoch, History, TrainingProgress
 from snnc.backends.session import Input
@@ -256,8 +256,7 @@ class Session(session.BackendSession):
 
     def profile(self) -> dict[str, Any] | None:
         """Return what the emulator counted of each superstep, or None if nothing was counted."""
-        read = getattr(self.engine, "profile", None)
-        found: dict[str, Any] = {} if read is None else read().get("emulator") or {}
+        found: dict[str, Any] = profile_of(self.engine).get("emulator") or {}
         if "steps" not in found:
             return None
         from snnc.report.profile import slim

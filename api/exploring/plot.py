@@ -7,11 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-import jinja2
-
 from snnc.errors import ExploreError
 from snnc.exploring.points import ExplorationPoint
 from snnc.report.pictures.palette import LAYERS, mixed
+from snnc.report.rendering import environment
 
 FORMATS: Final = ("html", "svg")
 NOTE: Final = "all numbers are predicted; a cross above the axes: does not fit"
@@ -101,15 +100,7 @@ def render(
         "feet": (TOP + HEIGHT + 18, TOP + HEIGHT + 36),
         "rows": rows,
     }
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("snnc.templates", "report"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-    return environment.get_template(f"explore.{fmt}.jinja").render(view)
+    return environment(escape=True).get_template(f"explore.{fmt}.jinja").render(view)
 
 
 def _series(points: Sequence[ExplorationPoint]) -> tuple[str, list[Series]]:

@@ -16,10 +16,10 @@ def json_text(data: Any) -> str:
     return json.dumps(data, indent=1, allow_nan=False) + "\n"
 
 
-def environment(*, escape: bool) -> jinja2.Environment:
-    """Return the Jinja environment of the reports; with `escape`, all values are escaped for HTML."""
+def environment(*, escape: bool, folder: str = "report") -> jinja2.Environment:
+    """Return the Jinja environment of a folder of pages and drawings; with `escape`, all values are escaped for HTML."""
     environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("snnc.templates", "report"),
+        loader=jinja2.PackageLoader("snnc.templates", folder),
         autoescape=escape,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,

@@ -62,7 +62,7 @@ class PopartOperation:
         if target.chips > 1 and not self.plan.training:
             raise UnsupportedOnPopTorchError(
                 f"the plan spreads the network over {target.chips} IPUs of {target.name}, and a package for inference takes one: nothing "
-                "behind the operation lies on the others; give a loss, or compile for one IPU (--target poptorch, or poptorch:bow)."
+                "after the operation lies on the others; give a loss, or compile for one IPU (--target poptorch, or poptorch:bow)."
             )
         if self.plan.streamed != "off":
             raise UnsupportedOnPopTorchError(

@@ -202,6 +202,13 @@ class AccumulatingEngine(Protocol):
         ...
 
 
+def profile_of(engine: Engine) -> dict[str, Any]:
+    """Return the engine's own report; nothing if it has none."""
+    read = getattr(engine, "profile", None)
+    found: dict[str, Any] = {} if read is None else read()
+    return found
+
+
 def accumulates(engine: Engine) -> TypeGuard[GatheringEngine]:
     """Return whether an engine can make one update from several batches."""
     if not isinstance(engine, GatheringEngine):

@@ -14,6 +14,7 @@ from snnc.backends.runtime.engine import (
     OptimizerValues,
     ResumableEngine,
     accumulates,
+    profile_of,
 )
 from snnc.compiler.tiles.partition import Correspondence
 
@@ -96,9 +97,7 @@ class EngineOfParts:
 
     def profile(self) -> dict[str, Any]:
         """The engine's own report."""
-        read = getattr(self.engine, "profile", None)
-        found: dict[str, Any] = {} if read is None else read()
-        return found
+        return profile_of(self.engine)
 
     def close(self) -> None:
         """See :class:`~snnc.backends.runtime.engine.Engine`."""

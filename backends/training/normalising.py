@@ -30,6 +30,7 @@ from snnc.backends.runtime.engine import (
     ResumableEngine,
     SplitEngine,
     SteppingEngine,
+    profile_of,
     samples_at_once,
 )
 from snnc.backends.runtime.errors import NormalisationError
@@ -255,9 +256,7 @@ class NormalisingEngine:
 
     def profile(self) -> dict[str, Any]:
         """The engine's own report."""
-        read = getattr(self.engine, "profile", None)
-        found: dict[str, Any] = {} if read is None else read()
-        return found
+        return profile_of(self.engine)
 
     def close(self) -> None:
         """See :class:`~snnc.backends.runtime.engine.Engine`."""

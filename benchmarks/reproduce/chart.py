@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from snnc.benchmarks.reproduce.figure import Figure, Point
-from snnc.benchmarks.reproduce.rendering import environment
+from snnc.benchmarks.reproduce.rendering import page_templates
 from snnc.exploring.plot import short
 from snnc.report.pictures.palette import layer_colour
 
@@ -51,7 +51,7 @@ def draw(figure: Figure, points: Sequence[Point]) -> str:
     series = list(dict.fromkeys(p.series for p in points))
     lines = [_line(label, n, [p for p in points if p.series == label], horizontal, vertical, names) for n, label in enumerate(series)]
     return (
-        environment()
+        page_templates()
         .get_template("figure.svg.jinja")
         .render(
             title=figure.title,

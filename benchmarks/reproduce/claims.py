@@ -102,8 +102,7 @@ def _scales(results: Results) -> Verdict:
     return Verdict(
         "predicted",
         f"{neurons:,} neurons on 16 IPUs: {many['step_ms']:.2f} ms a step, against {one['step_ms']:.2f} ms of a network a sixteenth "
-        f"as large on one "
-        f"IPU (both predicted): weak scaling keeps {100 * kept:.0f} %.",
+        f"as large on one IPU (both predicted): weak scaling keeps {100 * kept:.0f} %.",
     )
 
 
@@ -119,8 +118,7 @@ def _log_is_met(results: Results) -> Verdict:
     return Verdict(
         "predicted",
         f"The model of the published program is at {min(ratios):.2f} to {max(ratios):.2f} of its log on {len(ratios)} of 12 "
-        f"networks; the log "
-        "records neither clock nor activity.",
+        "networks; the log records neither clock nor activity.",
     )
 
 

@@ -15,7 +15,7 @@ from markupsafe import Markup
 from snnc.benchmarks.reproduce.chart import draw
 from snnc.benchmarks.reproduce.claims import verdicts
 from snnc.benchmarks.reproduce.figure import Figure, Point, Results
-from snnc.benchmarks.reproduce.rendering import environment
+from snnc.benchmarks.reproduce.rendering import page_templates
 from snnc.data.whole_files import whole_file
 
 PAGE: Final = "index.html"
@@ -50,7 +50,7 @@ def write_reproduction(folder: Path, figures: Sequence[Figure], results: Results
     claims = verdicts(results)
     _write(folder / "claims.json", json.dumps(claims, indent=1) + "\n")
     page = folder / PAGE
-    _write(page, environment().get_template("page.html.jinja").render(figures=view, claims=claims, about=about))
+    _write(page, page_templates().get_template("page.html.jinja").render(figures=view, claims=claims, about=about))
     return page
 
 

@@ -16,6 +16,15 @@ SPIKE = fast_sigmoid_spike()
 TARGETS = ["reference", "cpu", "cuda", "gc200"]
 
 
+def descend(loss, weights):
+    """Change the weights by their gradients, at a learning rate of 1."""
+    loss.backward()
+    with torch.no_grad():
+        for p in weights.values():
+            p.sub_(p.grad)
+            p.grad = None
+
+
 def data(shape=(INPUTS,), seed=0):
     generator = np.random.default_rng(seed)
     return (generator.random((BATCH, STEPS, *shape)) < 0.5).astype(np.float32), np.arange(BATCH) % CLASSES
@@ -56,11 +65,7 @@ def of_autograd(weights, how, x, y):
             joined = JOINS[how](SPIKE(u - 0.5), s)
             m = 0.9 * m + joined @ w["join_to_readout.weight"].T + w["join_to_readout.bias"]
             total = total + m
-        torch.nn.functional.cross_entropy(total / STEPS, torch.tensor(y)).backward()
-        with torch.no_grad():
-            for p in w.values():
-                p.sub_(p.grad)
-                p.grad = None
+        descend(torch.nn.functional.cross_entropy(total / STEPS, torch.tensor(y)), w)
     return {name: p.detach().numpy() for name, p in w.items()}
 
 
@@ -122,11 +127,7 @@ def cells_by_autograd(weights, spiking, x, y):
             shown = SPIKE(h - 0.1) if spiking else h
             v = 0.9 * v + shown.flatten(1) @ w["cells_to_readout.weight"].T + w["cells_to_readout.bias"]
             total = total + v
-        torch.nn.functional.cross_entropy(total / STEPS, torch.tensor(y)).backward()
-        with torch.no_grad():
-            for p in w.values():
-                p.sub_(p.grad)
-                p.grad = None
+        descend(torch.nn.functional.cross_entropy(total / STEPS, torch.tensor(y)), w)
     return {name: p.detach().numpy() for name, p in w.items()}
 
 
