@@ -1,22 +1,22 @@
-"""What a program keeps as float16, by its precision. Sums, running states and what is updated are float32.
+"""What a program keeps as float16, by its precision. Sums and running states are float32.
 
-A program that trains rounds its past; one that only runs has no past, and rounds the weights of its dense connections. Weights that are
-updated stay float32: an update below half a digit would be lost.
+By default a program that trains rounds its past; one that only runs has no past, and rounds the weights of its dense connections. Weights
+that are updated stay float32 unless they are asked for: an update below half a digit is lost, rounded at random or kept beside the weight
+(:mod:`snnc.compiler.losses.weight_rounding`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
-from typing import Final, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
 
 from snnc.compiler.errors import HalfRangeError, NothingRoundedError
 from snnc.compiler.ir.plan import Precision
 from snnc.compiler.ir.step_program import ConnectionInfo, Parameter, StepProgram
-
-LARGEST: Final = float(np.finfo(np.float16).max)
+from snnc.compiler.losses.weight_rounding import LARGEST
 
 Half: TypeAlias = Literal["history", "weights"]
 """``"history"``: states and values of all steps that the adjoint reads; ``"weights"``: those of dense connections."""

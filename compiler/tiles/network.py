@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from snnc.compiler.ir.arrays.indexed_maps import IndexedOp
 from snnc.compiler.ir.graph import Kind
@@ -21,6 +21,7 @@ from snnc.compiler.ir.step_operations import (
 from snnc.compiler.ir.step_program import ConnectionInfo, PopulationInfo, StepProgram
 from snnc.compiler.losses.external import ExternalLoss
 from snnc.compiler.losses.update_rules import rule_of
+from snnc.compiler.losses.weight_rounding import Rounding
 from snnc.compiler.lowering.gradient_support import support_bounds
 from snnc.compiler.lowering.sparse_values import reads_sparse_values
 from snnc.compiler.neurons.kernel import Kernel
@@ -236,6 +237,13 @@ class MappedNetwork:
     """Whether gradients of several batches are summed before an update."""
     square: int = 0
     """Worker cycles in which a gradient is added to the norm of all gradients; 0 if no norm is needed."""
+    rounding: Rounding | None = None
+    """How updates of weights that are float16 are rounded; None if no such weight is updated."""
+
+    @property
+    def half_weights(self) -> bool:
+        """Whether weights of dense connections are float16."""
+        return any(link.half for link in self.links)
 
     @property
     def kept(self) -> int:
@@ -323,6 +331,7 @@ def describe(program: StepProgram, training: bool | None = None) -> MappedNetwor
         update=0 if external else SGD_CYCLES if rule is None else update_cycles(rule, accumulates=accumulates and rule.clip_norm is None),
         accumulates=accumulates and not external,
         square=0 if rule is None or external else square_cycles(rule, accumulates=accumulates),
+        rounding=program.rounding.kind if training and not external and program.rounding is not None else None,
     )
 
 
@@ -428,14 +437,31 @@ def learned_elements(layer: Layer) -> Mapping[str, int]:
     return {**found, "bias": layer.learnable_neuron_parameters}
 
 
-def learned_rows(layer: Layer) -> list[int]:
-    """Values a neuron of every learned parameter that has some for each neuron: the inputs of a dense connection, else 1."""
+class LearnedRows(NamedTuple):
+    """Values a neuron of a learned parameter, and whether they are float16."""
+
+    rows: int
+    half: bool
+
+
+def learned_parameters(layer: Layer) -> list[LearnedRows]:
+    """Every learned parameter that has values for each neuron: the inputs of a dense connection, else 1."""
     links = [
-        link.inputs if link.dense else 1
+        LearnedRows(link.inputs if link.dense else 1, link.half)
         for link in layer.incoming
         if link.weight_gradient and link.indexed is None and (link.dense or link.weight_elements > 1)
     ]
-    return links + [1] * layer.learnable_neuron_parameters
+    return links + [LearnedRows(1, False)] * layer.learnable_neuron_parameters
+
+
+def learned_rows(layer: Layer) -> list[int]:
+    """The values a neuron of each of them."""
+    return [found.rows for found in learned_parameters(layer)]
+
+
+def half_elements(layer: Layer) -> int:
+    """Learned values of a neuron that are float16."""
+    return sum(found.rows for found in learned_parameters(layer) if found.half)
 
 
 def learned_scalars(layer: Layer) -> int:
@@ -443,4 +469,16 @@ def learned_scalars(layer: Layer) -> int:
     return layer.learnable_scalars + sum(link.weight_gradient and link.one_to_one and link.weight_elements == 1 for link in layer.incoming)
 
 
-__all__ = ["BusSource", "Layer", "Link", "MappedNetwork", "describe", "learned_elements", "learned_rows", "learned_scalars"]
+__all__ = [
+    "BusSource",
+    "Layer",
+    "LearnedRows",
+    "Link",
+    "MappedNetwork",
+    "describe",
+    "half_elements",
+    "learned_elements",
+    "learned_parameters",
+    "learned_rows",
+    "learned_scalars",
+]

@@ -263,6 +263,8 @@ def _add_source_gradient(net: PoplarNetwork, assembly: Assembly, population: Pop
                 "output": step.outputs.index(connection.source_buffer),
                 "template": connection.kind if tables is None else "maximum" if link.chooses else "indexed",
                 "weight_times": times,
+                "stored": "half" if link.half else "float",
+                "stride": f"even(outputs{index})" if link.half else f"outputs{index}",
                 **({} if tables is None else table_body(net, connection.id, index, source=True)),
             }
         )

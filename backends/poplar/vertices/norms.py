@@ -33,8 +33,9 @@ def add_norm(net: PoplarNetwork, assembly: Assembly) -> None:
     assembly.variable("Tensor", FACTOR.removesuffix("[0]"), 'layout.on_tile(poplar::FLOAT, {1}, "clip_factor", 0)', "of all gradients")
     loops, vertex = assembly.loops.get("update", []), squares(net.costs, accumulates=accumulates(net))
     measured = []
+    updates = {class_name(updated(net, half=half)) for half in (False, True)}
     for index, loop in enumerate(loops):
-        if loop.codelet != class_name(updated(net)):
+        if loop.codelet not in updates:
             continue
         given = {f.name: f.value for f in loop.fields}
         values = {f.name: given[f.name] for f in vertex.fields if f.name in given}

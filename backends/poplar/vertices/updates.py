@@ -13,7 +13,7 @@ from snnc.backends.poplar.parts import Assembly, Body, Values
 from snnc.backends.training.moments import moments
 from snnc.compiler.losses.optimizers import SGD
 from snnc.compiler.losses.update_rules import rule_of
-from snnc.compiler.tiles.vertices.parameter_vertices import KEPT, schedule, update
+from snnc.compiler.tiles.vertices.parameter_vertices import KEPT, schedule, update, update_half
 from snnc.compiler.tiles.vertices.vertex_spec import VertexSpec
 
 FACTOR: Final = "clip_factor[0]"
@@ -33,14 +33,27 @@ def clips(net: PoplarNetwork) -> bool:
     return net.training and not net.external and net.program.optimizer is not None and net.program.optimizer.clip_norm is not None
 
 
-def updated(net: PoplarNetwork) -> VertexSpec:
-    """Return the vertex that updates parameters."""
-    return update(net.costs, len(moments(net.program.optimizer)), accumulates=accumulates(net), clips=clips(net))
+def keeps_remainder(net: PoplarNetwork) -> bool:
+    """Return whether what rounding of float16 weights loses is kept."""
+    return net.program.rounding is not None and net.program.rounding.kind == "master"
 
 
-def connected_update(net: PoplarNetwork) -> VertexSpec:
+def updated(net: PoplarNetwork, *, half: bool = False) -> VertexSpec:
+    """Return the vertex that updates parameters: float32 ones, or weights that are float16."""
+    number, rounding = len(moments(net.program.optimizer)), net.program.rounding
+    if half and rounding is not None:
+        return update_half(net.costs, number, accumulates=accumulates(net), clips=clips(net), rounding=rounding.kind)
+    return update(net.costs, number, accumulates=accumulates(net), clips=clips(net))
+
+
+def updates_halves(net: PoplarNetwork) -> bool:
+    """Return whether weights that are float16 are updated."""
+    return any(net.program.parameters[op.parameter].half for op in net.program.update) and not net.external
+
+
+def connected_update(net: PoplarNetwork, *, half: bool = False) -> VertexSpec:
     """Return the same with the kept gradients, which the norm takes over where gradients are clipped to one."""
-    found = updated(net)
+    found = updated(net, half=half)
     return replace(found, fields=(*found.fields, KEPT)) if accumulates(net) and clips(net) else found
 
 
@@ -100,7 +113,10 @@ def rates_of(net: PoplarNetwork, *parameters: str | None) -> str:
 def update_code(net: PoplarNetwork) -> Body:
     """Return the codelets of the update and of its rates."""
     rule = printed_rule(net.program.optimizer or SGD(), gradient="gradient[i]")
-    kept: Body = {"accumulates": accumulates(net), "clips": clips(net), "width": width(net), "numbers": rate_numbers(net)}
+    kept: Body = {"accumulates": accumulates(net), "clips": clips(net), "width": width(net), "numbers": rate_numbers(net), "half": None}
+    if updates_halves(net):
+        kept |= {"half": updated(net, half=True), "rounding": net.program.rounding.kind if net.program.rounding is not None else ""}
+        kept |= {"half_rule": printed_rule(net.program.optimizer or SGD(), gradient="gradient[i]", value="now")}
     return {"template": "optimizer", "rule": rule, "shared": _shared(net), "vertex": updated(net), "schedule": scheduled(net), **kept}
 
 

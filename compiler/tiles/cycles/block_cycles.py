@@ -12,7 +12,7 @@ from snnc.compiler.ir.arrays.sizes import FLOAT
 from snnc.compiler.tiles.cycles.sparse_values import loud_rows
 from snnc.compiler.tiles.gradients.gradient_counts import returned_amounts, returned_buses
 from snnc.compiler.tiles.indexed.indexed_cycles import Holdings, estimated, keys_passed, source_amounts, target_amounts
-from snnc.compiler.tiles.network import Layer, Link, learned_elements
+from snnc.compiler.tiles.network import Layer, Link, half_elements, learned_elements
 from snnc.compiler.tiles.placement.block_shapes import BlockShape
 from snnc.compiler.tiles.placement.cut import AnyCut
 from snnc.compiler.tiles.placement.grouping import Floats, Ints, ceil_div, column_groups, largest_share, sample_groups
@@ -186,7 +186,9 @@ def _update(problem: MappingProblem, layer: Layer, cut: AnyCut, neurons: Ints) -
         cost = problem.costs["update"]
         summed = elements / 2 * (_sum_of_pair(cost, shares) + _sum_of_pair(cost, cut.replicas) / cut.replicas)
         moved = 2 * FLOAT * elements * (1 - 1 / cut.replicas) / problem.target.exchange_bytes_per_cycle
-        updated = elements / cut.replicas * cost.element
+        halves = half_elements(layer) if problem.network.rounding is not None else 0
+        rounding = problem.costs["update_half"].element - cost.element if halves else 0
+        updated = (elements * cost.element + halves * neurons * rounding) / cut.replicas
     found: Floats = (summed + moved + updated) / problem.schedule.iterations(problem.steps) + 0.0 * neurons
     return found
 

@@ -399,10 +399,17 @@ def _rates_to_updates(layout: Layout, traffic: ExchangeTraffic, size: int) -> No
             updates[layout.range_of(layer).tiles] = True
     updates[0] = False
     send_to_all(layout, traffic, 0, np.flatnonzero(updates), size)
+    if size == RATES and layout.problem.network.rounding == "stochastic":
+        send_to_all(layout, traffic, 0, np.flatnonzero(updates), FLOAT)  # the number of the update
 
 
-def between_replicas(layout: Layout, traffic: ExchangeTraffic, where: TileRange, rows: int, *, gathers: bool) -> None:
-    """Replicas of a population exchange shares of one parameter: each gathers its share from the others, or sends it to them."""
+def between_replicas(
+    layout: Layout, traffic: ExchangeTraffic, where: TileRange, rows: int, *, gathers: bool, size: int = FLOAT
+) -> None:
+    """Replicas of a population exchange shares of one parameter: each gathers its share from the others, or sends it to them.
+
+    A value has `size` bytes.
+    """
     if where.replicas == 1:
         return
     for number, elements in parameter_groups(where, rows):
@@ -411,10 +418,10 @@ def between_replicas(layout: Layout, traffic: ExchangeTraffic, where: TileRange,
         rest = owned.sum(axis=0) - owned
         others = where.replicas - 1
         received, fragments = (others * owned, others * pieces) if gathers else (rest, pieces.sum(axis=0) - pieces)
-        traffic.add(where.tiles, FLOAT * received.ravel(), fragments.ravel())
-        traffic.sent[where.tiles] += FLOAT * (rest if gathers else owned).ravel()
+        traffic.add(where.tiles, size * received.ravel(), fragments.ravel())
+        traffic.sent[where.tiles] += size * (rest if gathers else owned).ravel()
         if layout.several_chips:
-            _replicas_over_links(layout, traffic, where, (FLOAT * owned).astype(np.float64), gathers=gathers)
+            _replicas_over_links(layout, traffic, where, (size * owned).astype(np.float64), gathers=gathers)
 
 
 def parameter_groups(where: TileRange, rows: int) -> Iterator[tuple[Ints, Ints]]:

@@ -22,7 +22,7 @@ from snnc.compiler.tiles.gradients.packing import rows_to_bundles
 from snnc.compiler.tiles.gradients.parameter_copies import numbers_to_readers, weights_to_replicas, weights_to_sources
 from snnc.compiler.tiles.indexed.indexed_traffic import gradients_to_owners, owned_by, owned_work
 from snnc.compiler.tiles.memory.lifetimes import PACKED
-from snnc.compiler.tiles.network import Layer, learned_rows, learned_scalars
+from snnc.compiler.tiles.network import Layer, LearnedRows, learned_parameters, learned_scalars
 from snnc.compiler.tiles.placement.block_shapes import shapes
 from snnc.compiler.tiles.placement.blocks import cut_key
 from snnc.compiler.tiles.placement.grouping import Floats, Ints, ceil_div, column_groups, sample_groups
@@ -126,8 +126,9 @@ def _add_shares(layout: Layout, layers: Sequence[Layer], load: Load | Work, name
     """Vertices of the kind `name` that hold a share of a parameter's sum of gradients each, and perhaps form the sums."""
     problem = layout.problem
     cost, start = problem.costs[name], problem.target.vertex_start_cycles
+    half = problem.costs["update_half"] if name == "update" and problem.network.rounding is not None else cost
     for layer in layers:
-        for cycles, number in _of_layer(layout, layer, name, partial(_updates, cost=cost, sums=sums)):
+        for cycles, number in _of_layer(layout, layer, name, partial(_updates, costs=(cost, half), sums=sums)):
             load.add(layout.range_of(layer).tiles, cycles, number)
     for layer in layers:
         where, scalars = layout.range_of(layer), learned_scalars(layer)
@@ -156,33 +157,39 @@ Vertices: TypeAlias = list[tuple[Any, Any]]
 """Cycles and numbers of vertices on every tile of a population, for each kind of its learned parameters."""
 
 
-def _of_layer(layout: Layout, layer: Layer, name: str, make: Callable[[MappingProblem, TileRange, Sequence[int]], Vertices]) -> Vertices:
+def _of_layer(
+    layout: Layout, layer: Layer, name: str, make: Callable[[MappingProblem, TileRange, Sequence[LearnedRows]], Vertices]
+) -> Vertices:
     """Vertices of the learned parameters with values of each neuron, once for all populations that are cut alike."""
-    rows, where = tuple(learned_rows(layer)), layout.range_of(layer)
+    rows, where = tuple(learned_parameters(layer)), layout.range_of(layer)
     return layout.problem.memo.get((name, rows, cut_key(where)), partial(make, layout.problem, where, rows))
 
 
-def _private(problem: MappingProblem, where: TileRange, rows: Sequence[int]) -> Vertices:
+def _private(problem: MappingProblem, where: TileRange, rows: Sequence[LearnedRows]) -> Vertices:
     shares, found = sample_groups(where.tile_neurons, where.columns, problem.target.workers, where.tile_samples), []
-    for groups, elements in _updated(where, rows):
+    for _, groups, elements in _updated(where, rows):
         cost = worker_cycles(problem.costs["update"], **_summed(problem, np.tile(elements, where.replicas), shares))
         number = np.tile(groups, where.replicas) * (shares > 1) * problem.target.workers
         found.append((problem.target.vertex_start_cycles + cost, number))
     return found
 
 
-def _updates(problem: MappingProblem, where: TileRange, rows: Sequence[int], *, cost: CodeletCost, sums: bool) -> Vertices:
+def _updates(
+    problem: MappingProblem, where: TileRange, rows: Sequence[LearnedRows], *, costs: tuple[CodeletCost, CodeletCost], sums: bool
+) -> Vertices:
+    """Vertices with costs of float32 values and of float16 values."""
     shares, found = sample_groups(where.tile_neurons, where.columns, problem.target.workers, where.tile_samples), []
-    for groups, elements in _updated(where, rows):
+    for half, groups, elements in _updated(where, rows):
         mine = shares_of(where, elements).ravel()
         counts = _summed(problem, mine, 1 if not sums else shares if where.replicas == 1 else where.replicas)
-        cycles = worker_cycles(cost, elements=2 * _pairs_of_worker(problem, mine), **counts)
+        cycles = worker_cycles(costs[half], elements=2 * _pairs_of_worker(problem, mine), **counts)
         number = np.tile(groups, where.replicas) * (mine > 0) * problem.target.workers
         found.append((problem.target.vertex_start_cycles + cycles, number))
     return found
 
 
-def _updated(where: TileRange, rows: Sequence[int]) -> Iterator[tuple[Ints, Ints]]:
-    """Column groups of one size on every tile of a replica, and a group's elements, of every learned parameter."""
-    for each in rows:
-        yield from parameter_groups(where, each)
+def _updated(where: TileRange, rows: Sequence[LearnedRows]) -> Iterator[tuple[bool, Ints, Ints]]:
+    """Column groups of one size on every tile of a replica, and a group's elements, of every learned parameter; whether it is float16."""
+    for each, half in rows:
+        for groups, elements in parameter_groups(where, each):
+            yield half, groups, elements

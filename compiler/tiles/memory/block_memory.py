@@ -23,7 +23,7 @@ from snnc.compiler.tiles.memory.lifetimes import (
     most,
     stages_of,
 )
-from snnc.compiler.tiles.network import Layer, learned_elements, learned_scalars
+from snnc.compiler.tiles.network import Layer, half_elements, learned_elements, learned_scalars
 from snnc.compiler.tiles.placement.blocks import cut_key
 from snnc.compiler.tiles.placement.cut import AnyCut, Cut
 from snnc.compiler.tiles.placement.grouping import Ints, ceil_div, column_groups, even_neurons, mask_words, sample_groups
@@ -67,6 +67,10 @@ def block_bytes(
         found["history", "sequence"] = found["history", "sequence"] + HALF * halves * samples * even_neurons(neurons, cut.columns)
     if halves := layer.half_weights:
         found["weights", "always"] = found["weights", "always"] + (HALF - FLOAT) * halves * neurons
+    if copies and problem.network.half_weights:
+        found["weights", "copies of weights"] = found["weights", "copies of weights"] - _saved_copies(problem, layer) * neurons
+    if problem.network.rounding == "master":
+        found["optimiser", "always"] = found["optimiser", "always"] + FLOAT * ceil_div(half_elements(layer) * neurons, cut.replicas)
     masks = masks_bytes(problem, layer, cut, neurons, samples)
     # Relays look at what was sent before neurons of the first iteration overwrite it, and the copies that they look at are made before.
     found["history", "always"] = found["history", "always"] + masks
@@ -113,6 +117,12 @@ def _weights(layer: Layer) -> int:
 def _copies(problem: MappingProblem, layer: Layer) -> int:
     """Floats a neuron: the source-side copies of weights."""
     return sum((link.outputs if link.dense else int(link.weight_elements > 1)) for link in layer.outgoing if problem.copies(link))
+
+
+def _saved_copies(problem: MappingProblem, layer: Layer) -> int:
+    """Bytes a neuron that source-side copies of float16 weights, in rows of even length, take less than floats."""
+    links = [link for link in layer.outgoing if link.half and problem.copies(link)]
+    return sum(FLOAT * link.outputs - HALF * (link.outputs + link.outputs % 2) for link in links)
 
 
 def _states(problem: MappingProblem, layer: Layer) -> dict[Kept, int]:

@@ -330,6 +330,8 @@ def _ring(output: int) -> tuple[FieldSpec, FieldSpec]:
 def _of_target(i: int, link: Link, form: TableForm | None) -> Iterator[FieldSpec]:
     """The deltas of a target, and the weights of its connection as they are stored with the source."""
     delta, weight = run("input", "float", f"delta{i}", "the target's deltas"), run("input", "float", f"weight{i}", "weights")
+    if link.half:
+        weight = run("input", "half", f"weight{i}", "weights, in rows of even length", align=4)
     if form is not None:
         yield from _table(i, form)
         yield delta

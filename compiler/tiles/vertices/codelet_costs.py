@@ -160,7 +160,7 @@ def _backward(layer: Layer) -> CodeletCost:
         id=5,
         element=3,
         entry=8,  # load the id, multiply by the row's length, add the base, start the sum, add its halves, store, advance, branch
-        entry_vector=3,  # load the row, multiply, add
+        entry_vector=3 + (layer.half_weights > 0),  # load the row, multiply, add; half numbers are converted
         **_RUNS,
     )
 
@@ -199,15 +199,16 @@ def _events_only(layer: Layer, held: int, event_vector: int) -> CodeletCost:
 
 def _source_gradient(layer: Layer) -> CodeletCost:
     links = sum(link.input_gradient for link in layer.outgoing)
+    half = any(link.half for link in layer.outgoing)
     return CodeletCost(
         start=16 + _LINK * links,
         idle=8,
         sample=4,
         sweep=12,  # call, tests for the samples that are left, pointers, loop counter
         held=3,  # load, add and store the gradient
-        row=4,  # load the weight, copy it for a pair, advance to the next output's row, branch
+        row=4 + half,  # load the weight, perhaps convert it, copy it for a pair, advance to the next output's row, branch
         product=3,  # load, multiply, add; the sum stays in registers
-        dot=2,  # load two deltas, branch
+        dot=2 + 4 * half,  # load two deltas, branch
         unaligned=1,  # two loads
         element=4,
         found=24,  # bounds of the row, zeroes, and load, add and store for eight samples, two at a time
@@ -231,6 +232,23 @@ def _norm(network: MappedNetwork, sums: tuple[str, int]) -> dict[str, CodeletCos
         "squares": CodeletCost(start=24, row=2, product=2, element=network.square).calling(sums),
         "clip": CodeletCost(start=40, element=3),
     }
+
+
+def _half_updates(network: MappedNetwork, sums: tuple[str, int]) -> dict[str, CodeletCost]:
+    """Updates of weights that are float16, and their copies for sources.
+
+    A weight: convert, two bounds, convert back, join two for a word: 5. At random: its place (advance, compare, branch, add): 5, the mixing
+    of bits: 9, compare, shift, add, and: 6 besides. With its remainder: load, add; convert back, subtract, store: 5 besides.
+    A copy: the number of a worker's tiles, two divisions: 44; a group of a tile that it takes: 6; a column: 10; a weight: load 16 bits;
+    store 16 bits: load the word, join, store.
+    """
+    if not network.half_weights:
+        return {}
+    rows = {"weight_rows_half": CodeletCost(start=24, run=44, lookup=6, row=10, element=4)}
+    if network.rounding is None:
+        return rows
+    rounding = 5 + {"nearest": 0, "stochastic": 20, "master": 5}[network.rounding]
+    return rows | {"update_half": CodeletCost(start=32, row=2, product=2, element=network.update + rounding).calling(sums)}
 
 
 def _loss(network: MappedNetwork) -> dict[str, CodeletCost]:
@@ -284,6 +302,7 @@ def _shared(network: MappedNetwork) -> dict[str, CodeletCost]:
         "reduce": CodeletCost(start=16, element=2),  # load, add, branch for a float
         # private or gathered gradients, two elements at a time: of each pass over up to SUMMANDS of them load and store the sum; load, add
         "update": CodeletCost(start=24, row=2, product=2, element=network.update).calling(sums),
+        **_half_updates(network, sums),
         **_norm(network, sums),
         # each column: its neurons, its place, a test for the worker's share; each of its rows: two bounds, two pointers; load, store
         "weight_rows": CodeletCost(start=24, lookup=6, row=10, element=2),

@@ -17,7 +17,7 @@ import numpy as np
 from snnc.compiler.tiles.exchange.traffic import Layout
 from snnc.compiler.tiles.gradients.norm import heads_of_chips, squared_shares
 from snnc.compiler.tiles.gradients.packing import packings
-from snnc.compiler.tiles.network import BusSource, Layer, Link, learned_rows, learned_scalars
+from snnc.compiler.tiles.network import BusSource, Layer, Link, learned_parameters, learned_scalars
 from snnc.compiler.tiles.placement.grouping import Ints, column_groups, sample_groups
 from snnc.compiler.tiles.problem import MappingProblem
 from snnc.compiler.tiles.schedule.window_test import ROOT
@@ -26,7 +26,17 @@ from snnc.compiler.tiles.vertices.control_vertices import CLOCK_VERTEX, ZERO_VER
 from snnc.compiler.tiles.vertices.cost import CodeletCost
 from snnc.compiler.tiles.vertices.gradient_vertices import gradient_window, reduce_partials, remember
 from snnc.compiler.tiles.vertices.loss_vertices import loss_scores, loss_sum, sample_loss
-from snnc.compiler.tiles.vertices.parameter_vertices import clip, pack_rows, schedule, squares, sum_pieces, sum_private, update, weight_rows
+from snnc.compiler.tiles.vertices.parameter_vertices import (
+    clip,
+    pack_rows,
+    schedule,
+    squares,
+    sum_pieces,
+    sum_private,
+    update,
+    update_half,
+    weight_rows,
+)
 from snnc.compiler.tiles.vertices.relay_codelets import Codelet, relay_codelets
 from snnc.compiler.tiles.vertices.relay_vertices import copy_mask
 from snnc.compiler.tiles.vertices.vertex_spec import VertexSpec
@@ -118,10 +128,14 @@ def _of_updates(layout: Layout, layer: Layer) -> Iterator[Use]:
     problem, where = layout.problem, layout.range_of(layer)
     if not problem.training:
         return
-    groups, rows = column_groups(where.tile_neurons, where.columns), learned_rows(layer)
+    groups, rows = column_groups(where.tile_neurons, where.columns), learned_parameters(layer)
     updates = _update(problem)
     if rows:
-        yield Use.of(updates, where.tiles, len(rows) * groups)
+        halves = sum(found.half for found in rows) if problem.network.rounding is not None else 0
+        if halves:
+            yield Use.of(_update(problem, half=True), where.tiles, halves * groups)
+        if len(rows) > halves:
+            yield Use.of(updates, where.tiles, (len(rows) - halves) * groups)
         if where.replicas > 1:
             shares = sample_groups(where.tile_neurons, where.columns, problem.target.workers, where.tile_samples)
             several = np.flatnonzero(shares > 1)
@@ -130,15 +144,18 @@ def _of_updates(layout: Layout, layer: Layer) -> Iterator[Use]:
         yield Use.of(updates, where.tiles[:1], learned_scalars(layer))
     copied = sum(problem.copies(link) and link.dense for link in layer.outgoing)
     if copied:
-        yield Use.of(weight_rows(problem.costs), where.tiles, copied)
+        yield Use.of(weight_rows(problem.costs, half=problem.network.half_weights), where.tiles, copied)
 
 
-def _update(problem: MappingProblem) -> VertexSpec:
+def _update(problem: MappingProblem, *, half: bool = False) -> VertexSpec:
     """What has the sum of all gradients of a parameter: the optimiser, or a sum alone where a caller takes the gradients."""
     network = problem.network
     if network.external:
         return sum_private(problem.costs)
-    return update(problem.costs, network.moments, accumulates=network.accumulates, clips=network.square > 0)
+    clips = network.square > 0
+    if half:
+        return update_half(problem.costs, network.moments, accumulates=network.accumulates, clips=clips, rounding=network.rounding)
+    return update(problem.costs, network.moments, accumulates=network.accumulates, clips=clips)
 
 
 def _of_norm(layout: Layout) -> Iterator[Use]:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Final
 
+from snnc.compiler.losses.weight_rounding import REMAINDER, Rounding
 from snnc.compiler.tiles.vertices.cost import CodeletCost
-from snnc.compiler.tiles.vertices.vertex_spec import VertexSpec, constant, one, run
+from snnc.compiler.tiles.vertices.vertex_spec import FieldSpec, VertexSpec, constant, one, run
 
 _RATES: Final = run("input", "float", "rates", "the step size and a correction")
 _SCHEDULE: Final = (
@@ -68,6 +70,37 @@ def update(costs: Mapping[str, CodeletCost], moments: int, *, accumulates: bool 
     return VertexSpec("update", fields, costs["update"])
 
 
+def update_half(
+    costs: Mapping[str, CodeletCost],
+    moments: int,
+    *,
+    accumulates: bool = False,
+    clips: bool = False,
+    rounding: Rounding | None = "nearest",
+) -> VertexSpec:
+    """Return what updates weights that are float16, and rounds them."""
+    found = update(costs, moments, accumulates=accumulates, clips=clips)
+    values = run("inout", "half", "value", "weights", align=4)
+    fields = tuple(values if spec.name == "value" else spec for spec in found.fields)
+    return VertexSpec("update_half", (*fields, *rounding_fields(rounding)), costs["update_half"])
+
+
+def rounding_fields(rounding: Rounding | None) -> tuple[FieldSpec, ...]:
+    """Return what an update of float16 weights reads besides: for random numbers the places of its weights, or what rounding lost."""
+    if rounding == "master":
+        return (run("inout", "float", REMAINDER, "what rounding lost"),)
+    if rounding != "stochastic":
+        return ()
+    return (
+        one("input", "int", "updates", "this update, counted from 1"),
+        constant("key", "of the parameter's random numbers"),
+        constant("begin", "the first weight among those of the group"),
+        constant("first", "neuron of the group's first column"),
+        constant("columns", "columns of the group"),
+        constant("inputs", "rows of the group's weights"),
+    )
+
+
 def squares(costs: Mapping[str, CodeletCost], *, accumulates: bool = False) -> VertexSpec:
     """Return what sums gradients of parameters before their update, and the squares of the sums."""
     fields = (
@@ -107,9 +140,12 @@ def sum_pieces(costs: Mapping[str, CodeletCost]) -> VertexSpec:
     return VertexSpec("sum_pieces", _SUM_PIECES, costs["sum_pieces"])
 
 
-def weight_rows(costs: Mapping[str, CodeletCost]) -> VertexSpec:
-    """Return what puts rows of weights in order on a tile of their source."""
-    return VertexSpec("weight_rows", _WEIGHT_ROWS, costs["weight_rows"])
+def weight_rows(costs: Mapping[str, CodeletCost], *, half: bool = False) -> VertexSpec:
+    """Return what puts rows of weights in order on a tile of their source; rows of float16 numbers have an even length."""
+    if not half:
+        return VertexSpec("weight_rows", _WEIGHT_ROWS, costs["weight_rows"])
+    fields = tuple(replace(f, type="half", align=4 if f.name == "rows" else 0) if f.type == "float" else f for f in _WEIGHT_ROWS)
+    return VertexSpec("weight_rows_half", fields, costs["weight_rows_half"])
 
 
 def pack_rows(costs: Mapping[str, CodeletCost]) -> VertexSpec:

@@ -290,6 +290,9 @@ public:
   /// [outputs] for each neuron of each group: the rows of outgoing weights lie with their source.
   Parts source_rows(const Population &p, const std::string &name, std::size_t outputs);
 
+  /// The same as half numbers, in rows of an even length.
+  Parts half_source_rows(const Population &p, const std::string &name, std::size_t outputs);
+
   /// [count][columns] for each packer: rows of weights on their way.
   Parts packed_rows(const std::vector<Packer> &packers, const std::string &name);
 

@@ -200,7 +200,7 @@ void PoplarSession::half_parameter(const std::string &name, std::vector<std::siz
     stale = true;
     std::vector<float> wide(n);
     for (std::size_t i = 0; i < n; ++i)
-      wide[i] = order[i] == NOWHERE ? 0.0f : static_cast<const float *>(data)[order[i]];
+      wide[i] = order[i] == NOWHERE ? 0.0f : std::clamp(static_cast<const float *>(data)[order[i]], -65504.0f, 65504.0f);
     std::vector<std::uint16_t> raw(n);
     poplar::copyFloatToDeviceHalf(graph.getTarget(), wide.data(), raw.data(), n);
     engine->writeTensor(name, raw.data(), raw.data() + n);

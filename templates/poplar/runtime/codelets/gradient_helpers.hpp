@@ -23,18 +23,25 @@ struct Entries {
 
 [[maybe_unused]] inline unsigned long entries_of(const unsigned *numbers, unsigned samples) { return total(Spikes{numbers + 1}, samples); }
 
+/// Two columns of a row.
+[[maybe_unused]] inline float2 two_columns(const float *row) { return *reinterpret_cast<const float2 *>(row); }
+[[maybe_unused]] inline float2 two_columns(const half *row) {
+  const half2 pair = *reinterpret_cast<const half2 *>(row);
+  return float2{static_cast<float>(pair[0]), static_cast<float>(pair[1])};
+}
+
 /// partial[e] = sum over some columns of rows[id][c] * delta[c], added to what other columns gave.
 template <unsigned P, unsigned LAST> struct MakeProducts {
-  template <class Id> static void run(const Id *__restrict ids, unsigned entries, const float *pair, const float *last, unsigned stride,
-                                      const float *delta, float *__restrict partial, bool starts) {
+  template <class Id, class Weight> static void run(const Id *__restrict ids, unsigned entries, const Weight *pair, const Weight *last,
+                                                    unsigned stride, const float *delta, float *__restrict partial, bool starts) {
     const Held<P, LAST> held(delta);
     for (unsigned e = 0; e < entries; ++e) {
       const unsigned id = ids[e];
-      const float2 *row = reinterpret_cast<const float2 *>(pair + static_cast<unsigned long>(id) * stride);
+      const Weight *row = pair + static_cast<unsigned long>(id) * stride;
       float2 sum = {starts ? 0.0f : partial[e], 0.0f};
       for (unsigned p = 0; p < P; ++p)
-        sum += row[p] * held.pair[p];
-      partial[e] = sum[0] + sum[1] + (LAST != 0 ? last[id] * held.last : 0.0f);
+        sum += two_columns(row + 2 * p) * held.pair[p];
+      partial[e] = sum[0] + sum[1] + (LAST != 0 ? static_cast<float>(last[id]) * held.last : 0.0f);
     }
   }
 };
@@ -54,11 +61,11 @@ template <> struct ChooseProducts<0> {
 };
 
 /// The partial products of all entries of all samples, VALUE_SWEEP pairs of columns at a time.
-template <class Id, class Lengths>
-__attribute__((noinline)) void partial_products(const Id *ids, unsigned room, Lengths lengths, unsigned samples, const float *rows,
+template <class Id, class Lengths, class Weight>
+__attribute__((noinline)) void partial_products(const Id *ids, unsigned room, Lengths lengths, unsigned samples, const Weight *rows,
                                                 unsigned inputs, unsigned columns, const float *deltas, float *partial, unsigned capacity) {
   const unsigned stride = columns / 2 * 2;
-  const float *last = rows + static_cast<unsigned long>(inputs) * stride;
+  const Weight *last = rows + static_cast<unsigned long>(inputs) * stride;
   for (unsigned done = 0; done < columns;) {
     const unsigned now = columns - done < 2 * VALUE_SWEEP ? columns - done : 2 * VALUE_SWEEP;
     for (unsigned s = 0; s < samples; ++s)
