@@ -58,9 +58,9 @@ RULES: Final[Mapping[str, Rule]] = {
     "lr": Rule("learning rate of the optimizer", everywhere="with a loss"),
     "loss_scale": Rule(
         "factor of the loss's gradient",
-        instead="its gradients are float32, which need none",
+        instead="PopTorch's optimisers take no factor",
         everywhere="with a loss",
-        targets=("reference", "cpu", "cuda"),
+        targets=("reference", "cpu", "cuda", "machine"),
     ),
     "learnable": Rule("neuron parameters that are trained", everywhere="with a loss"),
     "surrogate": Rule("derivative of a spike"),

@@ -34,7 +34,7 @@ from snnc.backends.poplar.vertices.norms import add_norm, norm_codelets, norm_se
 from snnc.backends.poplar.vertices.parameters import PACKED_ROWS, WEIGHT_ROWS, add_parameters
 from snnc.backends.poplar.vertices.recompute import RESTORE, SAVE, add_recompute
 from snnc.backends.poplar.vertices.relays import JOIN, add_relays, counter_name, joins
-from snnc.backends.poplar.vertices.updates import clips, update_code, updates_halves
+from snnc.backends.poplar.vertices.updates import clips, scaled, update_code, updates_halves
 from snnc.backends.poplar.vertices.window_tests import add_window_test, window_test_sets, window_test_table_count
 from snnc.compiler.ir.plan import Plan
 from snnc.compiler.ir.plan_json import plan_to_json
@@ -134,8 +134,8 @@ def assemble(net: PoplarNetwork) -> tuple[Assembly, Body]:
         add_external(net, assembly)
     elif net.training:
         loss = add_loss(net, assembly)
-        each, scores = sample_loss(net.costs, loss["title"]), loss_scores(net.costs, loss["title"])
-        extras.append({"template": f"loss_{loss['title']}", "loss": loss, "vertex": each, "scores": scores})
+        each, scores = sample_loss(net.costs, loss["title"], scaled=scaled(net)), loss_scores(net.costs, loss["title"])
+        extras.append({"template": f"loss_{loss['title']}", "loss": loss, "vertex": each, "scores": scores, "scaled": scaled(net)})
         extras.append(_printed(loss_sum(net.costs)))
         extras += gradient_codelets(net)
         extras.append(update_code(net))

@@ -237,6 +237,8 @@ class MappedNetwork:
     """Whether gradients of several batches are summed before an update."""
     square: int = 0
     """Worker cycles in which a gradient is added to the norm of all gradients; 0 if no norm is needed."""
+    scaled: bool = False
+    """Whether the gradient of the loss is multiplied by a factor."""
     rounding: Rounding | None = None
     """How updates of weights that are float16 are rounded; None if no such weight is updated."""
 
@@ -316,6 +318,8 @@ def describe(program: StepProgram, training: bool | None = None) -> MappedNetwor
     links = tuple(_link(program, c, sources[c.source_buffer], training) for c in program.connections)
     name = program.loss.name if program.loss else None
     external = training and is_external(name)
+    scaled = rule is not None and rule.loss_scale is not None and not external
+    measured = scaled or (rule is not None and rule.clip_norm is not None)
     loss = next((o for o in program.outputs if o.id == program.loss_output), None)
     return MappedNetwork(
         layers=tuple(_layer(program, p, links, training) for p in program.populations),
@@ -328,9 +332,10 @@ def describe(program: StepProgram, training: bool | None = None) -> MappedNetwor
         loss_width=math.prod(loss.shape) if loss else 0,
         loss=name,
         moments=len(rule.moments) if rule is not None and not external else 0,
-        update=0 if external else SGD_CYCLES if rule is None else update_cycles(rule, accumulates=accumulates and rule.clip_norm is None),
+        update=0 if external else SGD_CYCLES if rule is None else update_cycles(rule, accumulates=accumulates and not measured),
         accumulates=accumulates and not external,
         square=0 if rule is None or external else square_cycles(rule, accumulates=accumulates),
+        scaled=scaled,
         rounding=program.rounding.kind if training and not external and program.rounding is not None else None,
     )
 

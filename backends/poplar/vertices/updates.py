@@ -29,8 +29,14 @@ def accumulates(net: PoplarNetwork) -> bool:
 
 
 def clips(net: PoplarNetwork) -> bool:
-    """Return whether gradients are clipped to a norm."""
-    return net.training and not net.external and net.program.optimizer is not None and net.program.optimizer.clip_norm is not None
+    """Return whether the norm of all gradients is found: they are clipped to it, or an update is skipped where it is not finite."""
+    optimizer = net.program.optimizer
+    return net.training and not net.external and optimizer is not None and (optimizer.clip_norm is not None or scaled(net))
+
+
+def scaled(net: PoplarNetwork) -> bool:
+    """Return whether the gradient of the loss is multiplied by a factor."""
+    return net.training and not net.external and net.program.optimizer is not None and net.program.optimizer.loss_scale is not None
 
 
 def keeps_remainder(net: PoplarNetwork) -> bool:
@@ -59,7 +65,7 @@ def connected_update(net: PoplarNetwork, *, half: bool = False) -> VertexSpec:
 
 def scheduled(net: PoplarNetwork) -> VertexSpec:
     """Return the vertex that finds the rates."""
-    return schedule(net.costs, accumulates=accumulates(net))
+    return schedule(net.costs, accumulates=accumulates(net), scaled=scaled(net))
 
 
 def kept_arrays(net: PoplarNetwork) -> list[str]:
@@ -68,10 +74,10 @@ def kept_arrays(net: PoplarNetwork) -> list[str]:
 
 
 def width(net: PoplarNetwork) -> int:
-    """Return the numbers that the rates of a group take; the last is the share of a batch in the mean of several."""
+    """Return the numbers that the rates of a group take; the last unscales gradients, or is the share of a batch in a mean of several."""
     if net.program.optimizer is None:
         return _LEAST
-    return max(_LEAST, len(rule_of(net.program.optimizer).rate_names)) + accumulates(net)
+    return max(_LEAST, len(rule_of(net.program.optimizer).rate_names)) + scaled(net) + accumulates(net)
 
 
 def add_accumulation(net: PoplarNetwork, assembly: Assembly) -> Values:
@@ -112,12 +118,20 @@ def rates_of(net: PoplarNetwork, *parameters: str | None) -> str:
 
 def update_code(net: PoplarNetwork) -> Body:
     """Return the codelets of the update and of its rates."""
-    rule = printed_rule(net.program.optimizer or SGD(), gradient="gradient[i]")
-    kept: Body = {"accumulates": accumulates(net), "clips": clips(net), "width": width(net), "numbers": rate_numbers(net), "half": None}
+    gradient = unscaled(net, "gradient[i]")
+    rule = printed_rule(net.program.optimizer or SGD(), gradient=gradient)
+    kept: Body = {"accumulates": accumulates(net), "clips": clips(net), "width": width(net), "numbers": rate_numbers(net)}
+    kept |= {"half": None, "scaled": scaled(net)}
     if updates_halves(net):
-        kept |= {"half": updated(net, half=True), "rounding": net.program.rounding.kind if net.program.rounding is not None else ""}
-        kept |= {"half_rule": printed_rule(net.program.optimizer or SGD(), gradient="gradient[i]", value="now")}
+        assert net.program.rounding is not None, "weights that are float16 are updated"
+        kept |= {"half": updated(net, half=True), "rounding": net.program.rounding.kind}
+        kept |= {"half_rule": printed_rule(net.program.optimizer or SGD(), gradient=gradient, value="now")}
     return {"template": "optimizer", "rule": rule, "shared": _shared(net), "vertex": updated(net), "schedule": scheduled(net), **kept}
+
+
+def unscaled(net: PoplarNetwork, gradient: str) -> str:
+    """Return a gradient without the factor of the loss."""
+    return f"({gradient} * unscale)" if scaled(net) else gradient
 
 
 def _shared(net: PoplarNetwork) -> list[str]:
@@ -130,6 +144,7 @@ def _shared(net: PoplarNetwork) -> list[str]:
         lr = "*lr" if group.lr == 1 else f"(*lr * {c_literal(group.lr)})"
         names = {"lr": lr, "weight_decay": c_literal(group.weight_decay), **shares, **places}
         lines += c_assignments(needed_rates(rule), names=names, stores=rule.rate_names)
-        lines += [f"rates[{number * size + k}] = 0.0f;" for k in range(len(rule.rate_names), size - accumulates(net))]
+        lines += [f"rates[{number * size + k}] = 0.0f;" for k in range(len(rule.rate_names), size - accumulates(net) - scaled(net))]
+        lines += [f"rates[{(number + 1) * size - 1 - accumulates(net)}] = 1.0f / *loss_scale;"] if scaled(net) else []
         lines += [f"rates[{(number + 1) * size - 1}] = 1.0f / static_cast<float>(*batches + 1);"] if accumulates(net) else []
     return lines

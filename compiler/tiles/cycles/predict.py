@@ -13,7 +13,7 @@ from snnc.compiler.ir.arrays.sizes import FLOAT
 from snnc.compiler.ir.plan import Phase
 from snnc.compiler.tiles.cycles.block_work import add_blocks, limited_sources, round_load
 from snnc.compiler.tiles.cycles.load import Load
-from snnc.compiler.tiles.exchange.loss_traffic import adjoints_to_blocks, losses_to_one_tile, records_to_loss
+from snnc.compiler.tiles.exchange.loss_traffic import adjoints_to_blocks, factor_to_losses, losses_to_one_tile, records_to_loss
 from snnc.compiler.tiles.exchange.traffic import (
     ExchangeTraffic,
     Layout,
@@ -472,11 +472,11 @@ def _sample_steps(layout: Layout) -> tuple[SuperstepDraft, ...]:
     scores.add_kinds(tiles, np.zeros(len(tiles), dtype=np.int64), slowest, shared=True)
     slowest = np.array([[start + worker_cycles(cost["loss"], samples=width, rows=own_steps, elements=own_steps * width)]], dtype=np.float64)
     adjoints.add_kinds(tiles, np.zeros(len(tiles), dtype=np.int64), slowest, shared=True)
-    back, nothing = (adjoints_to_blocks(layout),), ExchangeTraffic.none(problem)
-    if problem.network.loss_of_steps:
-        return (SuperstepDraft("loss: adjoints", "loss", 1, adjoints, arrive, back),)
-    again = arrive if problem.network.loss_parts_of_workers else nothing
-    return (SuperstepDraft("loss: scores", "loss", 1, scores, arrive), SuperstepDraft("loss: adjoints", "loss", 1, adjoints, again, back))
+    back, factor = (adjoints_to_blocks(layout),), factor_to_losses(layout)
+    if problem.network.loss_of_steps or problem.network.loss_parts_of_workers:
+        factor.merge(arrive)
+    adjoint = SuperstepDraft("loss: adjoints", "loss", 1, adjoints, factor, back)
+    return (adjoint,) if problem.network.loss_of_steps else (SuperstepDraft("loss: scores", "loss", 1, scores, arrive), adjoint)
 
 
 def _clock_copy(layout: Layout, name: str, part: str, runs: int = 1) -> SuperstepDraft:

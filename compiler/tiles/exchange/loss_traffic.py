@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from snnc.compiler.ir.arrays.sizes import FLOAT
-from snnc.compiler.tiles.exchange.traffic import ExchangeTraffic, Layout
+from snnc.compiler.tiles.exchange.traffic import ExchangeTraffic, Layout, send_to_all
 from snnc.compiler.tiles.placement.grouping import column_groups, sample_groups
 from snnc.compiler.tiles.placement.tile_range import TileRange
 
@@ -13,6 +13,15 @@ from snnc.compiler.tiles.placement.tile_range import TileRange
 def records_to_loss(layout: Layout) -> ExchangeTraffic:
     """Before L1: the records of each sample go to the tile of its loss, one piece for each block that holds it."""
     return _samples_of_blocks(layout, to_loss=True)
+
+
+def factor_to_losses(layout: Layout) -> ExchangeTraffic:
+    """Before L1: the factor of a scaled loss."""
+    traffic = ExchangeTraffic.none(layout.problem)
+    if layout.problem.network.scaled:
+        tiles = np.unique(np.array(layout.loss_tiles, dtype=np.int64))
+        send_to_all(layout, traffic, 0, tiles[tiles != 0], FLOAT)
+    return traffic
 
 
 def adjoints_to_blocks(layout: Layout) -> ExchangeTraffic:

@@ -367,7 +367,7 @@ def shared_tiles(a: Ints, b: Ints) -> tuple[Ints, Ints, Ints]:
 def gradients_to_shares(layout: Layout) -> ExchangeTraffic:
     """Before U1: each replica gathers its share of the gradients from all others; every tile reads the learning rate, unless later."""
     problem, traffic = layout.problem, ExchangeTraffic.none(layout.problem)
-    if not problem.network.square:
+    if not problem.network.square or problem.network.scaled:
         _rates_to_updates(layout, traffic, RATES)
     for layer in problem.network.layers:
         where = layout.range_of(layer)
@@ -398,7 +398,8 @@ def _rates_to_updates(layout: Layout, traffic: ExchangeTraffic, size: int) -> No
         if learned_rows(layer):
             updates[layout.range_of(layer).tiles] = True
     updates[0] = False
-    send_to_all(layout, traffic, 0, np.flatnonzero(updates), size)
+    more = FLOAT if size == RATES and layout.problem.network.scaled else 0  # what unscales gradients
+    send_to_all(layout, traffic, 0, np.flatnonzero(updates), size + more)
     if size == RATES and layout.problem.network.rounding == "stochastic":
         send_to_all(layout, traffic, 0, np.flatnonzero(updates), FLOAT)  # the number of the update
 

@@ -20,6 +20,7 @@ SQUARES: Final = "update: squares"
 TILES: Final = "update: norm of tiles"
 CHIPS: Final = "update: norm of chips"
 NORM: Final = "update: norm"
+JUDGED: Final = "update: loss scale"
 
 
 def norm_steps(layout: Layout, squares: Load, gradients: ExchangeTraffic, shares: Ints) -> Iterator[SuperstepDraft]:
@@ -48,6 +49,10 @@ def norm_steps(layout: Layout, squares: Load, gradients: ExchangeTraffic, shares
     load = Load(problem)
     load.add(0, start + worker_cycles(problem.costs["clip"], elements=len(tiles)), 1)
     yield SuperstepDraft(NORM, "update", 1, load, _to_heads(layout, tiles, np.zeros(len(tiles), dtype=np.int64)))
+    if problem.network.scaled:
+        load = Load(problem)
+        load.add(0, start + problem.costs["judge_update"].start, 1)
+        yield SuperstepDraft(JUDGED, "update", 1, load, ExchangeTraffic.none(problem))
 
 
 def squared_shares(layout: Layout) -> Ints:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Any, Final
 
 from snnc.compiler.ir.step_program import StepProgram
@@ -231,6 +232,7 @@ def _norm(network: MappedNetwork, sums: tuple[str, int]) -> dict[str, CodeletCos
     return {
         "squares": CodeletCost(start=24, row=2, product=2, element=network.square).calling(sums),
         "clip": CodeletCost(start=40, element=3),
+        **({"judge_update": CodeletCost(start=40)} if network.scaled else {}),  # six fields, a comparison, products, stores
     }
 
 
@@ -249,6 +251,14 @@ def _half_updates(network: MappedNetwork, sums: tuple[str, int]) -> dict[str, Co
         return rows
     rounding = 5 + {"nearest": 0, "stochastic": 20, "master": 5}[network.rounding]
     return rows | {"update_half": CodeletCost(start=32, row=2, product=2, element=network.update + rounding).calling(sums)}
+
+
+def _scaled_loss(network: MappedNetwork) -> dict[str, CodeletCost]:
+    """The same where adjoints are multiplied by a factor: an adjoint loads, multiplies and stores, and branches."""
+    costs = _loss(network)
+    if network.scaled:
+        costs["loss"] = replace(costs["loss"], element=costs["loss"].element + 4, sample=costs["loss"].sample + 6)
+    return costs
 
 
 def _loss(network: MappedNetwork) -> dict[str, CodeletCost]:
@@ -293,7 +303,7 @@ def _shared(network: MappedNetwork) -> dict[str, CodeletCost]:
         # two elements: set-up of the inner loop, store, advance; each row that is added: load, add
         "reduce_partials": CodeletCost(start=16, row=6, product=2),
         "gradient_window": CodeletCost(start=20, sample=14, row=6, product=2),
-        **_loss(network),
+        **_scaled_loss(network),
         "most": CodeletCost(start=20, element=3),  # a worker's share, its answer; of a number: load, maximum, branch
         # the numbers of all workers; what is left and whether any is, the sum of all iterations, the place of the iteration
         "answer": CodeletCost(start=26, element=3),

@@ -28,6 +28,7 @@ from snnc.compiler.tiles.vertices.gradient_vertices import gradient_window, redu
 from snnc.compiler.tiles.vertices.loss_vertices import loss_scores, loss_sum, sample_loss
 from snnc.compiler.tiles.vertices.parameter_vertices import (
     clip,
+    judge_update,
     pack_rows,
     schedule,
     squares,
@@ -165,11 +166,14 @@ def _of_norm(layout: Layout) -> Iterator[Use]:
         return
     shares = squared_shares(layout)
     tiles = np.flatnonzero(shares)
-    yield Use.of(squares(problem.costs, accumulates=problem.network.accumulates), tiles, shares[tiles])
+    scaled = problem.network.scaled
+    yield Use.of(squares(problem.costs, accumulates=problem.network.accumulates, scaled=scaled), tiles, shares[tiles])
     yield Use.of(loss_sum(problem.costs), tiles, 1)
     if layout.several_chips:
         yield Use.of(loss_sum(problem.costs), heads_of_chips(layout, tiles)[0], 1)
     yield Use.of(clip(problem.costs), np.zeros(1, dtype=np.int64), 1)
+    if scaled:
+        yield Use.of(judge_update(problem.costs, accumulates=problem.network.accumulates), np.zeros(1, dtype=np.int64), 1)
 
 
 def _single(layout: Layout) -> Iterator[Use]:
@@ -179,7 +183,7 @@ def _single(layout: Layout) -> Iterator[Use]:
     yield from _of_tests(layout)
     if problem.training and not problem.network.external:
         yield Use.of(loss_sum(problem.costs), first, 1)
-        yield Use.of(schedule(problem.costs), first, 1)
+        yield Use.of(schedule(problem.costs, scaled=problem.network.scaled), first, 1)
 
 
 def _of_tests(layout: Layout) -> Iterator[Use]:
@@ -201,7 +205,7 @@ def _of_losses(layout: Layout) -> Iterator[Use]:
     if not problem.training or problem.network.external:
         return
     tiles, loss = np.array(layout.loss_tiles), problem.network.loss
-    yield Use.of(sample_loss(problem.costs, loss), tiles, 1)
+    yield Use.of(sample_loss(problem.costs, loss, scaled=problem.network.scaled), tiles, 1)
     if not problem.network.loss_of_steps:
         yield Use.of(loss_scores(problem.costs, loss), tiles, 1)
 

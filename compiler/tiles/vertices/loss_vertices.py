@@ -7,6 +7,7 @@ from typing import Final
 
 from snnc.compiler.tiles.network import chooses_step, reads_steps, takes_scores
 from snnc.compiler.tiles.vertices.cost import CodeletCost
+from snnc.compiler.tiles.vertices.parameter_vertices import LOSS_SCALE
 from snnc.compiler.tiles.vertices.vertex_spec import FieldSpec, VertexSpec, constant, one, run
 
 _RECORDS: Final = run("input", "float", "records", "Records of the sample: class c at step t is element offset[c] + t * stride[c].")
@@ -33,8 +34,8 @@ def loss_scores(costs: Mapping[str, CodeletCost], loss: str | None) -> VertexSpe
     return VertexSpec("loss_scores", (_RECORDS, *_PLACES, *_scores(loss, written=True), *_SIZES), costs["loss_scores"])
 
 
-def sample_loss(costs: Mapping[str, CodeletCost], loss: str | None) -> VertexSpec:
-    """Return what finds the loss of a sample, and the adjoints of its records, for the loss of that name."""
+def sample_loss(costs: Mapping[str, CodeletCost], loss: str | None, *, scaled: bool = False) -> VertexSpec:
+    """Return what finds the loss of a sample, and the adjoints of its records, perhaps scaled, for the loss of that name."""
     scored = takes_scores(loss)
     fields = (
         *(_scores(loss, written=False) if scored else ()),
@@ -44,6 +45,7 @@ def sample_loss(costs: Mapping[str, CodeletCost], loss: str | None) -> VertexSpe
         run("output", "float", "adjoint", "As the records."),
         run("output", "float", "loss", "What the steps of each worker add." if reads_steps(loss) else "Written by the first worker."),
         *_SIZES,
+        *((LOSS_SCALE,) if scaled else ()),
     )
     return VertexSpec("loss", fields, costs["loss"])
 

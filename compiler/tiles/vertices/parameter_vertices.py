@@ -16,6 +16,7 @@ _SCHEDULE: Final = (
     one("inout", "int", "step", "updates so far"),
     run("output", "float", "rates", _RATES.holds),
 )
+LOSS_SCALE: Final = one("input", "float", "loss_scale", "the factor of the loss's gradient")
 KEPT: Final = run("inout", "float", "kept", "the sum of earlier batches' gradients")
 _ACCUMULATED: Final = (
     one("input", "int", "batches", "batches before this one whose gradients are kept; -1: keep this one's too"),
@@ -101,10 +102,10 @@ def rounding_fields(rounding: Rounding | None) -> tuple[FieldSpec, ...]:
     )
 
 
-def squares(costs: Mapping[str, CodeletCost], *, accumulates: bool = False) -> VertexSpec:
+def squares(costs: Mapping[str, CodeletCost], *, accumulates: bool = False, scaled: bool = False) -> VertexSpec:
     """Return what sums gradients of parameters before their update, and the squares of the sums."""
     fields = (
-        *([_RATES] if accumulates else []),
+        *([_RATES] if accumulates or scaled else []),
         run("inout", "float", "sums", "the first of the gradients, then the sum of all"),
         run("input", "float", "others", "all other gradients"),
         *([KEPT] if accumulates else []),
@@ -125,9 +126,24 @@ def clip(costs: Mapping[str, CodeletCost]) -> VertexSpec:
     return VertexSpec("clip", fields, costs["clip"])
 
 
-def schedule(costs: Mapping[str, CodeletCost], *, accumulates: bool = False) -> VertexSpec:
+def schedule(costs: Mapping[str, CodeletCost], *, accumulates: bool = False, scaled: bool = False) -> VertexSpec:
     """Return what works out the numbers that all updates of a step share."""
-    return VertexSpec("schedule", (*_SCHEDULE, *(_ACCUMULATED if accumulates else ())), costs["update"])
+    factor = (LOSS_SCALE,) if scaled else ()
+    return VertexSpec("schedule", (*_SCHEDULE, *(_ACCUMULATED if accumulates else ()), *factor), costs["update"])
+
+
+def judge_update(costs: Mapping[str, CodeletCost], *, accumulates: bool = False) -> VertexSpec:
+    """Return what counts updates with a scaled loss, and changes its factor."""
+    fields = (
+        one("input", "float", "factor", "what gradients are multiplied by to have the norm; no number where one is not finite"),
+        one("inout", "float", "loss_scale", LOSS_SCALE.holds),
+        one("output", "float", "gradient_scale", "the factor that the gradients have"),
+        one("inout", "int", "step", "updates so far"),
+        one("inout", "int", "good", "updates since the factor changed"),
+        one("inout", "int", "skipped", "updates that were skipped"),
+        *(_ACCUMULATED[:1] if accumulates else ()),
+    )
+    return VertexSpec("judge_update", fields, costs["judge_update"])
 
 
 def sum_private(costs: Mapping[str, CodeletCost]) -> VertexSpec:

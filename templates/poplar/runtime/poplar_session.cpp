@@ -403,6 +403,10 @@ void PoplarSession::load(const std::vector<poplar::program::Program> &programs, 
   stored = offsets;
   for (std::size_t index : zero_at_open)
     set(index, std::vector<std::uint32_t>(infos[index].elements()).data());
+  for (const auto &[name, value] : first_numbers)
+    for (std::size_t i = 0; i < infos.size(); ++i)
+      if (infos[i].name == name)
+        set(i, &value);
   const std::vector<char> weights = read_file(folder + "/" + WEIGHTS_FILE);
   for (const Stored &tensor : stored)
     for (std::size_t i = 0; i < infos.size(); ++i)
