@@ -124,6 +124,10 @@ def compile_(
             help=help_of("precision", "float32, bfloat16 or float16; what is rounded depends on the target."),
         ),
     ] = "float32",
+    half: Annotated[
+        str | None,
+        typer.Option("--half", help=help_of("half", "Which numbers are float16: some of weights (weights:stochastic), pasts, deltas.")),
+    ] = None,
     data: Annotated[
         Path | None,
         typer.Option(

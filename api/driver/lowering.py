@@ -38,5 +38,6 @@ def lower_graph(graph: Graph, chosen: Options) -> Lowered:
         truncate=chosen.truncate,
         limit=chosen.backend.limit(chosen.own()),
         half=chosen.backend.halves(chosen.own()),
+        rounding=chosen.backend.rounding(chosen.own()),
     )
     return Lowered(graph, ready, program)

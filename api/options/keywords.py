@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from snnc.compiler.ir.plan import Mode, Precision, Recompute, Streaming
     from snnc.compiler.losses import Loss
     from snnc.compiler.losses.optimizers import Optimizer
+    from snnc.compiler.lowering.half_numbers import HalfNumbers
     from snnc.compiler.lowering.spike_limits import DropPolicy
     from snnc.compiler.neurons.surrogates.surrogate import Surrogate
 
@@ -55,6 +56,7 @@ class MoreKeywords(PlanKeywords, total=False):
     truncate: int | None
     input_gradients: bool
     precision: Precision
+    half: str | HalfNumbers | None
     learnable: str | Iterable[str] | None
 
 

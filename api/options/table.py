@@ -79,6 +79,7 @@ RULES: Final[Mapping[str, Rule]] = {
     "streaming": Rule("data that may be stored outside the tiles", idle=("off",), instead=_SEGMENTS),
     "memory": Rule("memory limit of a training step or a run, in bytes", instead="machines have recompute= and streaming="),
     "threads": Rule("threads of the program", instead="its number of threads cannot be chosen"),
+    "half": Rule("which numbers are float16: weights, pasts, deltas", instead="precision= says there what is rounded"),
     "precision": Rule(
         "of products, of weights, of what is kept of the past",
         values={

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from snnc.backends.runtime.engine import Engine
     from snnc.compiler.ir.plan import Mode, Precision
     from snnc.compiler.ir.step_program import StepProgram
+    from snnc.compiler.lowering.half_numbers import HalfNumbers
+    from snnc.compiler.lowering.halves import Half
     from snnc.compiler.lowering.spike_limits import DropPolicy, SpikeLimit
 
 
@@ -27,10 +29,15 @@ class CpuOptions(TargetOptions):
     memory: int | None = None
     threads: int | None = None
     precision: Precision = field(default="float32", metadata={"values": {"bfloat16": "yes", "float16": "with a loss"}})
+    half: HalfNumbers | None = field(default=None, metadata=TRAINING)
 
 
 class CpuBackend(Backend[CpuOptions]):
     """Emits a C++ program and loads it."""
+
+    def halves(self, options: CpuOptions) -> tuple[Half, ...]:
+        """Return the weights, if they are float16: the past is rounded where the program keeps it."""
+        return ("weights",) if options.half is not None and options.half.weights is not None else ()
 
     def limit(self, options: CpuOptions) -> SpikeLimit | None:
         """Return how many spikes of a source the step program sends."""
@@ -39,16 +46,20 @@ class CpuBackend(Backend[CpuOptions]):
         return limit_of(options)
 
     def check(self, program: StepProgram, options: CpuOptions) -> None:
-        """Refuse maxima over whole axes of spikes that may be dropped: they do not read lists.
+        """Refuse maxima over whole axes of spikes that may be dropped, because they do not read lists, and deltas as float16.
 
         Raises
         ------
+        HalfTargetError
+            Deltas are to be float16.
         SpikeLimitError
             With the connection.
         """
-        del options
         from snnc.backends.native.limits import check_limits
+        from snnc.compiler.errors import HalfTargetError
 
+        if options.half is not None and options.half.deltas:
+            raise HalfTargetError("half has deltas, and a program on the processor forms products of float32 deltas; leave them out.")
         check_limits(program)
 
     def emit(self, placed: Placed, options: CpuOptions, folder: Path) -> None:
@@ -56,7 +67,8 @@ class CpuBackend(Backend[CpuOptions]):
         from snnc.backends.cpu.emit import emit_cpu
         from snnc.backends.native.memory import check_bound
 
-        emit_cpu(placed.program, folder, options.steps, options.batch, options.precision)
+        precision = options.precision if options.half is None or options.half.pasts else "float32"
+        emit_cpu(placed.program, folder, options.steps, options.batch, precision)
         check_bound(folder, options.batch, options.memory)
 
     def build(self, folder: Path, options: CpuOptions) -> Built:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from snnc.compiler.ir.graph import Graph
     from snnc.compiler.ir.plan import Mode, Precision, Recompute, Streaming
     from snnc.compiler.ir.step_program import StepProgram
+    from snnc.compiler.lowering.half_numbers import HalfNumbers
     from snnc.compiler.lowering.halves import Half
     from snnc.compiler.tiles.planning.activity import Activity
     from snnc.compiler.tiles.planning.options import PlanOptions
@@ -44,6 +45,7 @@ class TileOptions(TargetOptions):
     calibrate: Activity | None = None
     recompute: Recompute = field(default="auto", metadata=TRAINING)
     precision: Precision = field(default="float32", metadata={"values": {"float16": "yes"}})
+    half: HalfNumbers | None = None
     strategy: str = "snnc"
     others: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     common: Common | None = None
@@ -92,7 +94,7 @@ class TileBackend(Backend[Own]):
         """Return what the step program keeps as float16."""
         from snnc.compiler.lowering.halves import halves_of
 
-        return halves_of(options.precision, trains=options.loss is not None)
+        return halves_of(options.precision, options.half, trains=options.loss is not None)
 
     def check(self, program: StepProgram, options: Own) -> None:
         """Refuse what cannot be planned.

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from snnc.compiler.ir.graph import Graph
     from snnc.compiler.ir.plan import Precision
     from snnc.compiler.ir.step_program import StepProgram
+    from snnc.compiler.lowering.half_numbers import HalfNumbers
     from snnc.compiler.tiles.planning.options import PlanOptions
 
 USUAL: Final = "gc200"
@@ -25,7 +26,7 @@ class PopTorchOptions(TileOptions):
     """Options of a package; PopART holds its weights, as float32."""
 
     precision: Precision = field(default="float32", metadata={"values": {"float16": "with a loss"}})
-
+    half: HalfNumbers | None = field(default=None, metadata=TRAINING)
     input_gradients: bool = field(default=False, metadata=TRAINING)
 
     def for_plan(self) -> PlanOptions:
@@ -56,13 +57,21 @@ class PopTorchBackend(TileBackend[PopTorchOptions]):
 
         Raises
         ------
+        HalfTargetError
+            Weights are to be float16.
         UnsupportedOnPopTorchError
             Nesterov's momentum, clipping, a scaled loss, dropout, or a composed loss.
         """
         from snnc.backends.poptorch.errors import UnsupportedOnPopTorchError
+        from snnc.compiler.errors import HalfTargetError
         from snnc.compiler.losses.composed import Composed
         from snnc.compiler.neurons.library.dropout import is_dropout
 
+        if options.half is not None and options.half.weights is not None:
+            raise HalfTargetError(
+                "half has weights, and PopART holds and updates the weights of a package for PopTorch, as float32; leave weights out, or "
+                "compile for the machine itself."
+            )
         optimizer = program.optimizer
         given = (
             [] if optimizer is None else [n for n in ("nesterov", "clip_value", "clip_norm", "loss_scale") if getattr(optimizer, n, None)]

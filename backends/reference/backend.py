@@ -10,6 +10,7 @@ from snnc.backends.backend import TRAINING, Backend, Built, Placed, TargetOption
 if TYPE_CHECKING:
     from snnc.backends.runtime.engine import Engine
     from snnc.compiler.ir.plan import Mode, Precision
+    from snnc.compiler.lowering.half_numbers import HalfNumbers
     from snnc.compiler.lowering.halves import Half
     from snnc.compiler.lowering.spike_limits import DropPolicy, SpikeLimit
 
@@ -24,6 +25,7 @@ class ReferenceOptions(TargetOptions):
     mode: Mode = "exact"
     drop: DropPolicy = "lowest"
     precision: Precision = field(default="float32", metadata={"values": {"float16": "yes"}})
+    half: HalfNumbers | None = None
 
 
 class ReferenceBackend(Backend[ReferenceOptions]):
@@ -33,7 +35,7 @@ class ReferenceBackend(Backend[ReferenceOptions]):
         """Return what the step program keeps as float16."""
         from snnc.compiler.lowering.halves import halves_of
 
-        return halves_of(options.precision, trains=options.loss is not None)
+        return halves_of(options.precision, options.half, trains=options.loss is not None)
 
     def limit(self, options: ReferenceOptions) -> SpikeLimit | None:
         """Return how many spikes of a source the step program sends."""

@@ -13,20 +13,41 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from snnc.compiler.errors import HalfRangeError, NothingRoundedError
+from snnc.compiler.errors import HalfNumbersError, HalfRangeError, NothingRoundedError
 from snnc.compiler.ir.plan import Precision
 from snnc.compiler.ir.step_program import ConnectionInfo, Parameter, StepProgram
-from snnc.compiler.losses.weight_rounding import LARGEST
+from snnc.compiler.losses.weight_rounding import LARGEST, WeightRounding
+from snnc.compiler.lowering.half_numbers import HalfNumbers, half_text
 
-Half: TypeAlias = Literal["history", "weights"]
-"""``"history"``: states and values of all steps that the adjoint reads; ``"weights"``: those of dense connections."""
+Half: TypeAlias = Literal["history", "weights", "deltas"]
+"""``"history"``: states and values of all steps that the adjoint reads; ``"weights"``: those of dense connections; ``"deltas"``: what their
+sources read of their targets."""
 
 
-def halves_of(precision: Precision, *, trains: bool) -> tuple[Half, ...]:
-    """Return what a program of that precision keeps as float16."""
-    if precision != "float16":
-        return ()
-    return ("history",) if trains else ("weights",)
+def halves_of(precision: Precision, half: HalfNumbers | None = None, *, trains: bool) -> tuple[Half, ...]:
+    """Return what a program keeps as float16: what was asked for, or what its precision says.
+
+    Raises
+    ------
+    HalfNumbersError
+        The program does not train, and something of training was asked for.
+    """
+    if half is None:
+        if precision != "float16":
+            return ()
+        return ("history",) if trains else ("weights",)
+    if not trains and (half.pasts or half.deltas or half.weights != "nearest"):
+        raise HalfNumbersError(
+            f"half is {half_text(half)!r}, and nothing is trained, so there are weights alone, which are rounded to the nearest; "
+            "give half='weights', or a loss (--loss ce_count)."
+        )
+    kinds: tuple[tuple[Half, bool], ...] = (("history", half.pasts), ("weights", half.weights is not None), ("deltas", half.deltas))
+    return tuple(kind for kind, wanted in kinds if wanted)
+
+
+def rounding_of(half: HalfNumbers | None, seed: int) -> WeightRounding | None:
+    """Return how updates of weights that are kept as float16 are rounded; None where there are none."""
+    return None if half is None or half.weights is None else WeightRounding(half.weights, seed)
 
 
 def check_halves(half: Collection[Half], program: StepProgram) -> None:
@@ -68,8 +89,7 @@ def check_dense(program: StepProgram) -> None:
     """
     if not any(connection.kind == "dense" for connection in program.connections):
         raise NothingRoundedError(
-            f"{program.name!r} has no dense connection, and only their weights are rounded in a program that does not train; "
-            "leave precision out."
+            f"{program.name!r} has no dense connection, and only their weights are rounded; leave precision or half out."
         )
 
 

@@ -2,6 +2,9 @@
 //
 // The same bits as snnc/compiler/losses/weight_rounding.py, which defines them.
 
+#ifndef SNNC_HALF_UPDATES_HPP
+#define SNNC_HALF_UPDATES_HPP
+
 namespace {
 
 /// What is beyond the largest float16 number becomes that number; NaN stays.
@@ -37,3 +40,5 @@ namespace {
 }
 
 } // namespace
+
+#endif
