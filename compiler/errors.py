@@ -259,6 +259,12 @@ class HalfTargetError(SnncError):
     code = "SNNC-E621"
 
 
+class HalfDeltasError(SnncError):
+    """Samples cannot be dealt out in pairs, which float16 deltas need."""
+
+    code = "SNNC-E622"
+
+
 class TemporaryFolderError(SnncError):
     """No folder for temporary files can be written."""
 

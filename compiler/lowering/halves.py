@@ -15,6 +15,7 @@ import numpy as np
 
 from snnc.compiler.errors import HalfNumbersError, HalfRangeError, NothingRoundedError
 from snnc.compiler.ir.plan import Precision
+from snnc.compiler.ir.step_operations import BackwardOp, DenseInputGradient, InputGradient
 from snnc.compiler.ir.step_program import ConnectionInfo, Parameter, StepProgram
 from snnc.compiler.losses.weight_rounding import LARGEST, WeightRounding
 from snnc.compiler.lowering.half_numbers import HalfNumbers, half_text
@@ -62,6 +63,19 @@ def check_halves(half: Collection[Half], program: StepProgram) -> None:
         check_past(any(p.kernel.rounded for p in program.populations), program)
     if "weights" in half:
         check_dense(program)
+    if "deltas" in half and not any(isinstance(op, DenseInputGradient) and op.half for op in program.backward):
+        raise NothingRoundedError(
+            f"{program.name!r} has no dense connection that sends a gradient back from a target from which no other kind of connection "
+            "does, and only deltas of such targets are rounded; leave deltas out of half."
+        )
+
+
+def half_deltas(program: StepProgram) -> tuple[BackwardOp, ...]:
+    """Return the backward operations with deltas rounded to float16 where dense connections alone send them back."""
+    others = {op.target for op in program.backward if isinstance(op, InputGradient) and not isinstance(op, DenseInputGradient)}
+    return tuple(
+        replace(op, half=True) if isinstance(op, DenseInputGradient) and op.target not in others else op for op in program.backward
+    )
 
 
 def check_past(found: bool, program: StepProgram) -> None:

@@ -31,7 +31,7 @@ from snnc.compiler.losses.optimizers import Optimizer, is_frozen
 from snnc.compiler.losses.weight_rounding import WeightRounding
 from snnc.compiler.lowering.composed_loss import with_loss_output
 from snnc.compiler.lowering.connection_operations import connection_op, fills, kind_of, weights_of
-from snnc.compiler.lowering.halves import Half, check_halves, half_weights
+from snnc.compiler.lowering.halves import Half, check_halves, half_deltas, half_weights
 from snnc.compiler.lowering.lower_backward import Backward, Trained, check_groups, find_trained, lower_backward
 from snnc.compiler.lowering.spike_limits import SpikeLimit, limit_values, spike_sources
 from snnc.compiler.lowering.statistics import check_order, with_statistics
@@ -120,6 +120,8 @@ def lower(
     if "weights" in half:
         kept = (rounding or WeightRounding()) if program.update else None
         program = replace(program, parameters=half_weights(program.parameters, program.connections), rounding=kept)
+    if "deltas" in half:
+        program = replace(program, backward=half_deltas(program))
     check_halves(half, program)
     fixed = graph.steps if steps is None else steps
     return replace(program, loss=loss, optimizer=rule, steps=fixed, truncate=truncate)

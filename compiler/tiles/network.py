@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from snnc.compiler.ir.arrays.indexed_maps import IndexedOp
+from snnc.compiler.ir.arrays.sizes import FLOAT, HALF
 from snnc.compiler.ir.graph import Kind
 from snnc.compiler.ir.step_operations import (
     ConvolveBiasGradient,
+    DenseInputGradient,
     Fill,
     InputGradient,
     NeuronStep,
@@ -78,6 +80,13 @@ class Link:
     """Whether it is dense and reads sums of spikes, which are mostly 0."""
     half: bool = False
     """Whether its weights are float16."""
+    half_deltas: bool = False
+    """Whether its source reads deltas as float16, two samples a word."""
+
+    @property
+    def delta_bytes(self) -> int:
+        """Bytes of a delta that its source reads."""
+        return HALF if self.half_deltas else FLOAT
 
     @property
     def chooses(self) -> bool:
@@ -248,6 +257,11 @@ class MappedNetwork:
         return any(link.half for link in self.links)
 
     @property
+    def half_deltas(self) -> bool:
+        """Whether any source reads deltas as float16, so that blocks have samples in pairs."""
+        return any(link.half_deltas for link in self.links)
+
+    @property
     def kept(self) -> int:
         """Numbers kept for each parameter besides its value and gradient."""
         return self.moments + self.accumulates
@@ -385,6 +399,7 @@ def _link(program: StepProgram, connection: ConnectionInfo, source: BusSource, t
         input_gradient=any(isinstance(op, InputGradient) for op in mine),
         indexed=indexed,
         quiet=reads_sparse_values(program, connection),
+        half_deltas=any(isinstance(op, DenseInputGradient) and op.half for op in mine),
         half=connection.weight is not None and program.parameters[connection.weight].half,
     )
 

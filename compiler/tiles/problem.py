@@ -275,6 +275,10 @@ class MappingProblem:
         """Those that every tile of `layer` reads completely."""
         return tuple(dict.fromkeys((link.target, link.port) for link in layer.outgoing if self.copies(link) and link.indexed is None))
 
+    def delta_bytes(self, target: str, port: int) -> int:
+        """Bytes of a delta that sources read of a population's current."""
+        return next(link.delta_bytes for link in self.by_id[target].incoming if link.port == port and self.copies(link))
+
     def ring_slots(self, source: BusSource) -> int:
         """Steps of output gradient pending at once: ``1 + (largest lag - 1) // R``; 0 when no connection sends one back."""
         return self._ring_slots.get(source.buffer, 0)

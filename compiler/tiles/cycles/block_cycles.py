@@ -170,7 +170,8 @@ def _received(problem: MappingProblem, layer: Layer, samples: Any) -> dict[str, 
     """Cycles of the exchange before each part, without fragments."""
     rate = problem.target.exchange_bytes_per_cycle
     windows = sum(samples * bus.window_bytes for bus in problem.buses_into(layer)) / rate
-    deltas = sum(samples * FLOAT * problem.by_id[target].neurons for target, _ in problem.whole_deltas_into(layer)) / rate
+    read = problem.whole_deltas_into(layer)
+    deltas = sum(samples * problem.delta_bytes(target, port) * problem.by_id[target].neurons for target, port in read) / rate
     back = sum(samples * problem.backward_bytes(bus) for bus in problem.buses_into(layer))
     back += sum(samples * bus.returned_bytes for bus in returned_buses(problem, layer))
     return {"forward": windows, "backward": back / rate, "source_gradient": deltas}

@@ -317,12 +317,13 @@ def deltas_to_sources(layout: Layout) -> ExchangeTraffic:
     readers: dict[tuple[str, int], list[TileRange]] = {}
     for layer in problem.network.layers:
         for target, port in problem.whole_deltas_into(layer):
-            _read_all(layout, traffic, layout.range_of(layer), layout.range_by_id(target))
+            size = problem.delta_bytes(target, port)
+            _read_all(layout, traffic, layout.range_of(layer), layout.range_by_id(target), size)
             readers.setdefault((target, port), []).append(layout.range_of(layer))
-    for (target, _), ranges in readers.items() if layout.several_chips else ():
-        writer = layout.range_by_id(target)
+    for (target, port), ranges in readers.items() if layout.several_chips else ():
+        writer, size = layout.range_by_id(target), problem.delta_bytes(target, port)
         sent = [
-            (chip, samples, FLOAT * neurons)
+            (chip, samples, float(size * neurons))
             for replica, samples in enumerate(writer.samples)
             for chip, neurons in layout.by_chip(writer.of(replica), writer.neurons).items()
         ]
@@ -330,19 +331,19 @@ def deltas_to_sources(layout: Layout) -> ExchangeTraffic:
     return traffic
 
 
-def _read_all(layout: Layout, traffic: ExchangeTraffic, reader: TileRange, writer: TileRange) -> None:
-    """Each tile of `reader` reads the values of all neurons of `writer` for its samples, except those on the tile itself."""
+def _read_all(layout: Layout, traffic: ExchangeTraffic, reader: TileRange, writer: TileRange, size: int) -> None:
+    """Each tile of `reader` reads values of `size` bytes of all neurons of `writer` for its samples, except those on the tile itself."""
     shared = _shared_samples(reader.samples, writer.samples)
     complete = shared == np.array([count for _, count in writer.samples])
     neurons, tiles = int(writer.neurons.sum()), int(np.minimum(writer.neurons, 1).sum())
     fragments = np.where(complete, tiles, neurons) * (shared > 0)
-    received = FLOAT * neurons * shared.sum(axis=1)
+    received = size * neurons * shared.sum(axis=1)
     traffic.add(reader.tiles, np.repeat(received, reader.width), np.repeat(fragments.sum(axis=1), reader.width))
     both, in_reader, in_writer = shared_tiles(reader.tiles, writer.tiles)
     pair = in_reader // reader.width, in_writer // writer.width
     local = writer.tile_neurons[in_writer]
-    traffic.add(both, -FLOAT * shared[pair] * local, -np.where(complete[pair], np.minimum(local, 1), local) * (shared[pair] > 0))
-    traffic.sent[writer.tiles] += FLOAT * writer.tile_samples * writer.tile_neurons
+    traffic.add(both, -size * shared[pair] * local, -np.where(complete[pair], np.minimum(local, 1), local) * (shared[pair] > 0))
+    traffic.sent[writer.tiles] += size * writer.tile_samples * writer.tile_neurons
 
 
 def _shared_samples(a: Sequence[tuple[int, int]], b: Sequence[tuple[int, int]]) -> Ints:

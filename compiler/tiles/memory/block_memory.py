@@ -65,6 +65,8 @@ def block_bytes(
     found: dict[Kept, Ints] = {key: FLOAT * size + 0 * groups for key, size in floats.items()}
     if halves := layer.past.halves(problem.segments.steps_kept):
         found["history", "sequence"] = found["history", "sequence"] + HALF * halves * samples * even_neurons(neurons, cut.columns)
+    if layer.gradient and (halves := len({link.port for link in layer.incoming if link.half_deltas and problem.copies(link)})):
+        found["gradients", "always"] = found["gradients", "always"] + (HALF - FLOAT) * halves * samples * neurons
     if halves := layer.half_weights:
         found["weights", "always"] = found["weights", "always"] + (HALF - FLOAT) * halves * neurons
     if copies and problem.network.half_weights:
@@ -164,7 +166,8 @@ def received_bytes(problem: MappingProblem, layer: Layer, cut: AnyCut, neurons: 
     windows = sum(samples * bus.window_bytes for bus in problem.buses_into(layer)) + 0 * neurons
     if not problem.training:
         return {FORWARD_NEURONS: windows}
-    deltas = sum(samples * FLOAT * problem.by_id[target].neurons for target, _ in problem.whole_deltas_into(layer))
+    read = problem.whole_deltas_into(layer)
+    deltas = sum(samples * problem.delta_bytes(target, port) * problem.by_id[target].neurons for target, port in read)
     deltas = deltas + samples * FLOAT * rows_read(layer, estimated(neurons, column_groups(neurons, cut.columns)))
     back = sum(samples * problem.backward_bytes(bus) for bus in problem.buses_into(layer))
     back += sum(samples * bus.returned_bytes for bus in returned_buses(problem, layer))

@@ -141,6 +141,8 @@ def _backward(layer: Layer) -> CodeletCost:
     halves = _HALF * (2 * past.half_states + past.half_others)
     loads += sum(1 + (s.buffer in layer.adjoint_outputs) for s in layer.sent) or len(layer.adjoint_outputs)
     stores = len(kernel.states) + len(kernel.inputs) + layer.shown
+    # A delta as float16: convert; load the word, join, store.
+    stores += 4 * len({link.port for link in layer.incoming if link.half_deltas})
     sums = 3 * (layer.learnable_neuron_parameters + layer.learnable_scalars)
     learned = [link for link in layer.incoming if link.weight_gradient]
     return CodeletCost(
@@ -208,7 +210,7 @@ def _source_gradient(layer: Layer) -> CodeletCost:
         sweep=12,  # call, tests for the samples that are left, pointers, loop counter
         held=3,  # load, add and store the gradient
         row=4 + half,  # load the weight, perhaps convert it, copy it for a pair, advance to the next output's row, branch
-        product=3,  # load, multiply, add; the sum stays in registers
+        product=3 + any(link.half_deltas for link in layer.outgoing),  # load, perhaps convert, multiply, add; the sum stays in registers
         dot=2 + 4 * half,  # load two deltas, branch
         unaligned=1,  # two loads
         element=4,

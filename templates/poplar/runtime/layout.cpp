@@ -349,6 +349,13 @@ Matrix Layout::matrix(const Population &p, const std::string &name) {
   return made;
 }
 
+Matrix Layout::half_matrix(const Population &p, const std::string &name) {
+  const Matrix made = by_replica(p, poplar::HALF, name, p.neurons);
+  for (const Block &b : p.blocks)
+    graph.setTileMapping(own(made, b), b.tile);
+  return made;
+}
+
 Sent Layout::sent(const Population &p, const poplar::Type &type, const std::string &name, std::size_t row) {
   Sent made;
   made.replicas = p.replicas;

@@ -268,6 +268,9 @@ public:
   /// [neurons][batch], written by blocks and read by others: all samples of a block's neurons travel as one piece.
   Matrix matrix(const Population &p, const std::string &name);
 
+  /// The same as half numbers; blocks have an even number of samples, so that two of them are one word.
+  Matrix half_matrix(const Population &p, const std::string &name);
+
   /// [tiles][samples][row], written by blocks for relays.
   Sent sent(const Population &p, const poplar::Type &type, const std::string &name, std::size_t row);
 

@@ -13,7 +13,6 @@ from snnc.compiler.losses.optimizers import SGD, Adam
 from snnc.compiler.losses.weight_rounding import REMAINDER, WeightRounding, nearest
 from snnc.compiler.lowering.lower import lower
 
-
 CASES = [("stochastic", SGD(0.05), 2), ("nearest", SGD(0.05, 0.9), 3), ("master", Adam(1e-3), 1)]
 
 

@@ -30,11 +30,21 @@ struct Entries {
   return float2{static_cast<float>(pair[0]), static_cast<float>(pair[1])};
 }
 
+/// Deltas as float16.
+template <unsigned P, unsigned LAST> inline void round_to_half(Held<P, LAST> &held) {
+  for (unsigned p = 0; p < P; ++p)
+    held.pair[p] = float2{static_cast<float>(static_cast<half>(held.pair[p][0])), static_cast<float>(static_cast<half>(held.pair[p][1]))};
+  if (LAST != 0)
+    held.last = static_cast<float>(static_cast<half>(held.last));
+}
+
 /// partial[e] = sum over some columns of rows[id][c] * delta[c], added to what other columns gave.
-template <unsigned P, unsigned LAST> struct MakeProducts {
+template <bool ROUNDS, unsigned P, unsigned LAST> struct MakeProducts {
   template <class Id, class Weight> static void run(const Id *__restrict ids, unsigned entries, const Weight *pair, const Weight *last,
                                                     unsigned stride, const float *delta, float *__restrict partial, bool starts) {
-    const Held<P, LAST> held(delta);
+    Held<P, LAST> held(delta);
+    if (ROUNDS)
+      round_to_half(held);
     for (unsigned e = 0; e < entries; ++e) {
       const unsigned id = ids[e];
       const Weight *row = pair + static_cast<unsigned long>(id) * stride;
@@ -47,21 +57,21 @@ template <unsigned P, unsigned LAST> struct MakeProducts {
 };
 
 /// MakeProducts for `now` columns, which are at most C.
-template <unsigned C> struct ChooseProducts {
+template <bool ROUNDS, unsigned C> struct ChooseProducts {
   template <class... All> static void run(unsigned now, All... all) {
     if (now == C)
-      MakeProducts<C / 2, C % 2>::run(all...);
+      MakeProducts<ROUNDS, C / 2, C % 2>::run(all...);
     else
-      ChooseProducts<C - 1>::run(now, all...);
+      ChooseProducts<ROUNDS, C - 1>::run(now, all...);
   }
 };
 
-template <> struct ChooseProducts<0> {
+template <bool ROUNDS> struct ChooseProducts<ROUNDS, 0> {
   template <class... All> static void run(All...) {}
 };
 
 /// The partial products of all entries of all samples, VALUE_SWEEP pairs of columns at a time.
-template <class Id, class Lengths, class Weight>
+template <bool ROUNDS, class Id, class Lengths, class Weight>
 __attribute__((noinline)) void partial_products(const Id *ids, unsigned room, Lengths lengths, unsigned samples, const Weight *rows,
                                                 unsigned inputs, unsigned columns, const float *deltas, float *partial, unsigned capacity) {
   const unsigned stride = columns / 2 * 2;
@@ -69,8 +79,8 @@ __attribute__((noinline)) void partial_products(const Id *ids, unsigned room, Le
   for (unsigned done = 0; done < columns;) {
     const unsigned now = columns - done < 2 * VALUE_SWEEP ? columns - done : 2 * VALUE_SWEEP;
     for (unsigned s = 0; s < samples; ++s)
-      ChooseProducts<2 * VALUE_SWEEP>::run(now, ids + s * room + begin_of(lengths, s), lengths[s], rows + done, last, stride,
-                                           deltas + s * columns + done, partial + s * capacity + begin_of(lengths, s), done == 0);
+      ChooseProducts<ROUNDS, 2 * VALUE_SWEEP>::run(now, ids + s * room + begin_of(lengths, s), lengths[s], rows + done, last, stride,
+                                                   deltas + s * columns + done, partial + s * capacity + begin_of(lengths, s), done == 0);
     done += now;
   }
 }
