@@ -22,13 +22,13 @@ from snnc.backends.runtime.engine import Engine, Initial, profile_of
 from snnc.backends.runtime.events import InputValues, densely
 from snnc.backends.runtime.history import Epoch, History, TrainingProgress
 from snnc.backends.session import Input
-from snnc.backends.training.checkpoint import Checkpoints
-from snnc.backends.training.data import Validated
-from snnc.backends.training.metrics import Metric
+from snnc.backends.training.data.training_data import Validated
 from snnc.backends.training.plan import LearningRate
-from snnc.backends.training.run_values import Scheduled, WindowArgument
-from snnc.backends.training.stopping import Monitor
-from snnc.backends.training.validating import SpikeCounter
+from snnc.backends.training.saving.checkpoint import Checkpoints
+from snnc.backends.training.updates.run_values import Scheduled, WindowArgument
+from snnc.backends.training.validation.metrics import Metric
+from snnc.backends.training.validation.stopping import Monitor
+from snnc.backends.training.validation.validating import SpikeCounter
 from snnc.compiler.ir.arrays.array_parts import arrays_with_parts
 from snnc.compiler.ir.graph import Graph
 from snnc.compiler.ir.graph_text import graph_html, graph_text, plain
@@ -36,7 +36,7 @@ from snnc.compiler.ir.plan import Plan
 from snnc.data.archive import Chosen
 from snnc.data.whole_files import whole_file
 from snnc.errors import FilledBufferError, OptionConflictError, OutputFileError, RecordingError
-from snnc.options.compile_options import Options
+from snnc.options.compile_options import CompileOptions
 from snnc.project.compiled import Compiled
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class Session(session.BackendSession):
     def __init__(self, engine: Engine, compiled: Compiled, project: Path | None = None, on_close: Callable[[], None] | None = None) -> None:
         super().__init__(engine, compiled.program)
         self.graph: Graph = compiled.graph
-        self.options: Options = compiled.options
+        self.options: CompileOptions = compiled.options
         self._limits.seed = compiled.options.seed
         self.plan: Plan | None = compiled.plan
         self.project = project

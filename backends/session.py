@@ -23,17 +23,17 @@ from snnc.backends.runtime.predicting import Predictor
 from snnc.backends.runtime.replay import StepReplay
 from snnc.backends.runtime.targets import has_classes
 from snnc.backends.runtime.weights import by_label, by_name, check_finite, load_weights, save_weights
-from snnc.backends.training.checkpoint import Checkpoints, set_entries
-from snnc.backends.training.data import Order, Validated, training_data
+from snnc.backends.training.data.training_data import Order, Validated, training_data
 from snnc.backends.training.fitting import FitArguments, fit, sharing
-from snnc.backends.training.metrics import Metric
 from snnc.backends.training.notices import warn_of_differences
-from snnc.backends.training.optimizer_values import optimizer_by_label
 from snnc.backends.training.plan import LearningRate
-from snnc.backends.training.run_values import GradientWindow, RunValues, Scheduled, SpikeLimits, WindowArgument
-from snnc.backends.training.stopping import Monitor, Stopping
-from snnc.backends.training.validating import SpikeCounter, validation_data
-from snnc.backends.training.watching import Watching
+from snnc.backends.training.saving.checkpoint import Checkpoints, set_entries
+from snnc.backends.training.saving.optimizer_values import optimizer_by_label
+from snnc.backends.training.updates.run_values import GradientWindow, RunValues, Scheduled, SpikeLimits, WindowArgument
+from snnc.backends.training.validation.metrics import Metric
+from snnc.backends.training.validation.stopping import Monitor, Stopping
+from snnc.backends.training.validation.validating import SpikeCounter, validation_data
+from snnc.backends.training.validation.watching import Watching
 from snnc.compiler.ir.step_program import StepProgram
 from snnc.compiler.lowering.spike_limits import DropPolicy
 from snnc.compiler.lowering.statistics import visible

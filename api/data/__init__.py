@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from snnc.data.binning import Bin as Bin
     from snnc.data.checksums import verify_archive as verify_archive
     from snnc.data.data_set import DataSet as DataSet
-    from snnc.data.data_set import Source as Source
+    from snnc.data.data_set import SampleSource as Source  # noqa: F401
     from snnc.data.data_set import Transform as Transform
     from snnc.data.encoders import Delta as Delta
     from snnc.data.encoders import Latency as Latency
-    from snnc.data.encoders import Population as Population
+    from snnc.data.encoders import PopulationCode as Population  # noqa: F401
     from snnc.data.encoders import Rate as Rate
     from snnc.data.encoders import Repeat as Repeat
     from snnc.data.encoders import Threshold as Threshold
@@ -45,11 +45,11 @@ _HOMES: Final = {
     "DropTime": "augmentation",
     "Jitter": "augmentation",
     "Latency": "encoders",
-    "Population": "encoders",
+    "Population": "encoders:PopulationCode",
     "Rate": "encoders",
     "Repeat": "encoders",
     "Shift": "augmentation",
-    "Source": "data_set",
+    "Source": "data_set:SampleSource",
     "Spikes": "sample",
     "Threshold": "encoders",
     "Transform": "data_set",
@@ -71,4 +71,5 @@ __all__ = sorted(_HOMES)  # noqa: PLE0605
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'snnc.data' has no attribute {name!r}")
-    return getattr(import_module(f"snnc.data.{_HOMES[name]}"), name)
+    module, _, attribute = _HOMES[name].partition(":")
+    return getattr(import_module(f"snnc.data.{module}"), attribute or name)

@@ -12,7 +12,7 @@ from snnc.backends.runtime.history import History
 from snnc.compiler.ir.graph import Graph
 from snnc.compiler.tiles.errors import ReportOptionError
 from snnc.errors import NoTilesError
-from snnc.options.compile_options import Options
+from snnc.options.compile_options import CompileOptions
 from snnc.report.page import raster_data
 from snnc.report.pictures.palette import LAYERS, RELAY
 from snnc.report.pictures.raster import activity
@@ -55,7 +55,7 @@ class ProgramReport:
     """
 
     graph: Graph
-    options: Options
+    options: CompileOptions
     steps: int | None
     parameters: int
     loss: str | None

@@ -128,8 +128,8 @@ def train(
     """
     from snnc.backends.folders.folder_lock import locked
     from snnc.backends.folders.manifest import BEST
-    from snnc.backends.training.checkpoint import EVERY, seconds_of
-    from snnc.backends.training.ranks import leads
+    from snnc.backends.training.saving.checkpoint import EVERY, seconds_of
+    from snnc.backends.training.updates.ranks import leads
     from snnc.cli.train_data import WantedData, open_data
     from snnc.data.named import Reading
     from snnc.driver.loading import is_project, load_project
@@ -185,7 +185,7 @@ def train(
 
 def _opened(folder: Path, settings: Settings, trust: bool) -> Session:
     """Open the project; weights that cannot be used are put aside, so that the training can write others."""
-    from snnc.backends.training.ranks import leads
+    from snnc.backends.training.updates.ranks import leads
     from snnc.driver.compiling import open as open_project
     from snnc.driver.compiling import open_strictly
     from snnc.errors import TrainedWeightsError
@@ -205,9 +205,9 @@ def _fit(
     session: Session, folder: Path, samples: tuple[Any, Any], settings: Settings, others: dict[str, Any], every: str, as_json: bool
 ) -> History:
     from snnc.backends.folders.manifest import TRAINED
-    from snnc.backends.training.checkpoint import Checkpoints
     from snnc.backends.training.notices import reported_differences
-    from snnc.backends.training.ranks import leads
+    from snnc.backends.training.saving.checkpoint import Checkpoints
+    from snnc.backends.training.updates.ranks import leads
 
     tell = note if as_json else result_now
 
@@ -243,7 +243,7 @@ def _fit(
 def _hint(folder: Path, data: str) -> Iterator[None]:
     """Print the command that continues a stopped training."""
     from snnc.backends.runtime.errors import DivergedError
-    from snnc.backends.training.ranks import leads
+    from snnc.backends.training.updates.ranks import leads
     from snnc.project.resuming import position_of
 
     try:
@@ -263,7 +263,7 @@ def _hint(folder: Path, data: str) -> Iterator[None]:
 
 def _show(folder: Path, history: History, cycles: dict[str, float] | None, as_json: bool) -> None:
     from snnc.backends.folders.manifest import TRAINED
-    from snnc.backends.training.metrics import plain
+    from snnc.backends.training.validation.metrics import plain
 
     if history.note:
         warn(history.note)
