@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
 
 import typer
 
-from snnc.cli.common import DetachOption, DialectOption, DtOption, ModelArgument, chosen_options
+from snnc.cli.common import DetachOption, DialectOption, DtOption, InputKindOption, ModelArgument
 from snnc.cli.console import note, result, working
-from snnc.options.table import LOSS_OUTPUT, help_of
+from snnc.cli.parameters import command, table_options
 
 if TYPE_CHECKING:
     from snnc.exploring import ExplorationPoint
@@ -22,45 +23,40 @@ HEAD: Final = (
 )
 
 
-def explore(
-    context: typer.Context,
-    model: ModelArgument,
+@dataclass(frozen=True)
+class ExploreArguments:
+    """Arguments of ``snnc explore``."""
+
+    model: ModelArgument
     targets: Annotated[
         str, typer.Option("--targets", help="Machines of snnc targets, or TOML files, separated by commas.")
-    ] = "gc200,bow,pod4,pod16",
-    batch: Annotated[str, typer.Option("--batch", help="Batch sizes, separated by commas.")] = "32",
+    ] = "gc200,bow,pod4,pod16"
+    batch: Annotated[str, typer.Option("--batch", help="Batch sizes, separated by commas.")] = "32"
     activity: Annotated[
         str | None, typer.Option("--activity", help="Assumed spikes per neuron and step, separated by commas (default 0.05).")
-    ] = None,
-    steps: Annotated[
-        int | None, typer.Option("--steps", help="Time steps of a sequence; overrides the number that the model fixes.")
-    ] = None,
-    loss: Annotated[
-        str | None, typer.Option("--loss", help="Predict a training step with this loss: ce_count, ce_rate, mse_count …")
-    ] = None,
-    loss_output: Annotated[str | None, typer.Option("--loss-output", metavar="NAME", help=help_of("loss_output", LOSS_OUTPUT))] = None,
-    optimizer: Annotated[
-        str | None,
-        typer.Option(
-            "--optimizer",
-            help=help_of("optimizer", "adam, adamw, sgd, rmsprop, or with numbers: sgd:0.01,0.9, adamw:0.001,weight_decay=0.1."),
+    ] = None
+    options: dict[str, Any] = field(
+        default_factory=dict,
+        metadata=table_options(
+            *("steps", "loss", "loss_output", "optimizer", "surrogate", "capacity", "mode"),
+            loss="Predict a training step with this loss: ce_count, ce_rate, mse_count …",
+            capacity="Spikes a sample that one window moves.",
+            mode="More spikes than that: exact (further windows) or drop.",
         ),
-    ] = None,
-    surrogate: Annotated[
-        str | None, typer.Option("--surrogate", help=help_of("surrogate", "Derivative of a spike: atan (default), fast_sigmoid:25 …"))
-    ] = None,
-    capacity: Annotated[int | None, typer.Option("--capacity", help="Spikes a sample that one window moves.")] = None,
-    mode: Annotated[str, typer.Option("--mode", help="More spikes than that: exact (further windows) or drop.")] = "exact",
-    strategy: Annotated[str, typer.Option("--strategy", help="snnc, or a baseline: linear, random, metis, greedy.")] = "snnc",
-    input_kind: Annotated[str | None, typer.Option("--input-kind", help="What the inputs hold: spikes (0 or 1) or values.")] = None,
-    json_file: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write the points as JSON; - for stdout.")] = None,
+    )
+    strategy: Annotated[str, typer.Option("--strategy", help="snnc, or a baseline: linear, random, metis, greedy.")] = "snnc"
+    input_kind: InputKindOption = None
+    json_file: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write the points as JSON; - for stdout.")] = None
     plot: Annotated[
         Path | None, typer.Option("--plot", metavar="FILE", help="Draw throughput, memory and bound in this .html or .svg file.")
-    ] = None,
-    dt: DtOption = None,
-    dialect: DialectOption = None,
-    detach: DetachOption = None,
-) -> None:
+    ] = None
+    dt: DtOption = None
+    dialect: DialectOption = None
+    detach: DetachOption = None
+
+
+@command(ExploreArguments)
+def explore(context: typer.Context, given: ExploreArguments) -> None:
     """Predict throughput, memory and bounds of a model over machines, batch sizes and activities, without emitting code.
 
     For a point that does not fit, the row has the reason. With a loss, a step is a training step; without one, a forward pass.
@@ -72,25 +68,26 @@ def explore(
     from snnc.exploring import explore_graph
     from snnc.options.compile_options import options
 
-    machines = [name.strip() for name in targets.split(",") if name.strip()]
-    batches = _numbers("--batch", batch, int)
-    activities = [None] if activity is None else _numbers("--activity", activity, float)
-    _check_plot(plot)
-    for output in (json_file, plot):
-        check_output(output, model)
-    chosen = options(machines[0] if machines else "gc200", **chosen_options(context) | {"batch": None})
+    machines = [name.strip() for name in given.targets.split(",") if name.strip()]
+    batches = _numbers("--batch", given.batch, int)
+    activities = [None] if given.activity is None else _numbers("--activity", given.activity, float)
+    _check_plot(given.plot)
+    for output in (given.json_file, given.plot):
+        check_output(output, given.model)
+    chosen = options(machines[0] if machines else "gc200", **given.options)
+    request, steps = ConversionRequest(False, None, None, None), given.options["steps"]
     with working("reading"):
         graph = graph_for(
-            model, ConversionRequest(False, None, None, None), dt=dt, dialect=dialect, detach=detach, input_kind=input_kind, steps=steps
+            given.model, request, dt=given.dt, dialect=given.dialect, detach=given.detach, input_kind=given.input_kind, steps=steps
         )
-    show: Callable[[str], None] = note if str(json_file) == "-" else result
-    points: list[Any] = []
-    for point in explore_graph(graph, chosen, machines, batches, activities, strategy=strategy):
+    show: Callable[[str], None] = note if str(given.json_file) == "-" else result
+    points: list[ExplorationPoint] = []
+    for point in explore_graph(graph, chosen, machines, batches, activities, strategy=given.strategy):
         if not points:
             show(HEAD)
         points.append(point)
         show(_line(point))
-    _write(json_file, plot, graph.name, points)
+    _write(given.json_file, given.plot, graph.name, points)
 
 
 def _line(point: ExplorationPoint) -> str:
@@ -124,19 +121,11 @@ def _check_plot(plot: Path | None) -> None:
         raise ExploreError(f"{str(plot)!r} has no suffix of a plot; use {' or '.join('.' + f for f in FORMATS)}.")
 
 
-def _write(json_file: Path | None, plot: Path | None, name: str, points: list[Any]) -> None:
-    import json
-
-    from snnc.cli.console import result_json
-    from snnc.data.whole_files import whole_file
+def _write(json_file: Path | None, plot: Path | None, name: str, points: list[ExplorationPoint]) -> None:
+    from snnc.cli.console import write_json
+    from snnc.data.whole_files import write_text
     from snnc.exploring.plot import draw
 
-    data = {"model": name, "points": [point.to_data() for point in points]}
-    if str(json_file) == "-":
-        result_json(data)
-    elif json_file is not None:
-        with whole_file(json_file) as stream:
-            stream.write((json.dumps(data, indent=1, allow_nan=False) + "\n").encode())
+    write_json(json_file, {"model": name, "points": [point.to_data() for point in points]})
     if plot is not None:
-        with whole_file(plot) as stream:
-            stream.write(draw(points, name, plot.suffix.lower().removeprefix(".")).encode())
+        write_text(plot, draw(points, name, plot.suffix.lower().removeprefix(".")))

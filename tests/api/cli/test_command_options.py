@@ -109,7 +109,7 @@ PASSED: dict[str, dict[str, To]] = {
         "input_gradients": To("", OPTIONS, "input_gradients", True, ("--target", "poptorch", *LOSS)),
         "precision": To("bfloat16", OPTIONS, "precision", "bfloat16", ("--target", "cpu")),
         "drop": To("random", OPTIONS, "drop", "random", ("--target", "cpu", "--mode", "drop", "--capacity", "3")),
-        "data": To("x.npz", OPTIONS, "calibrate", "x.npz"),
+        "calibrate": To("x.npz", OPTIONS, "calibrate", "x.npz"),
         "seed": To("5", OPTIONS, "seed", 5),
         "run": To("", OPTIONS, "trial", True),
         "dump_after": To("merge-linear", "snnc.cli.compile_summary:graph_data", "after", "merge-linear"),
@@ -212,7 +212,7 @@ PASSED: dict[str, dict[str, To]] = {
         "ways": To("all", ON_GPU, "options", ("ways", "all")),
         "first_step": To("5", ON_GPU, "options", ("first_step_s", 5.0)),
         "resume": To("", ON_GPU, "options", ("resumed", "rows.json")),
-        "json_file": To("f.json", "snnc.cli.commands.bench:_write_data", "json_file", "f.json"),
+        "json_file": To("f.json", "snnc.cli.commands.bench:write_json", "file", "f.json"),
         "plot": To("f.svg", "snnc.cli.commands.bench:_check_plot", "plot", "f.svg"),
         "listing": To("", "snnc.cli.commands.bench:result", "text", "w1-1"),
     },
@@ -385,9 +385,8 @@ def test_every_option_of_every_command_has_a_cell():
     for name, command in commands().items():
         own = {p.name for p in command.params if p.param_type_name == "option"} - {"as_json"}
         assert own == set(PASSED[name]), name
-    ruled = {"calibrate" if name == "data" else name for name in PASSED["compile"]}
-    assert set(RULES) <= ruled
-    assert set(inspect.signature(options).parameters) - {"calibrate", "trial"} <= set(PASSED["compile"])
+    assert set(RULES) <= set(PASSED["compile"])
+    assert set(inspect.signature(options).parameters) - {"trial"} <= set(PASSED["compile"])
 
 
 @pytest.mark.parametrize("line", [pytest.param((code, line), id=line) for code, lines in REFUSED.items() for line in lines])

@@ -201,6 +201,13 @@ def test_a_target_takes_options_under_their_names_with_their_defaults(backend):
     assert {name for name in known if taken_by(name, backend) != "refused"} == own.keys() & known.keys()
 
 
+def test_the_command_line_and_python_have_the_same_defaults():
+    known = {f.name: f.default for f in fields(CompileOptions)}
+    assert {name: rule.default for name, rule in RULES.items() if rule.help and name in known} == {
+        name: known[name] for name, rule in RULES.items() if rule.help and name in known
+    }
+
+
 @pytest.mark.parametrize("target", TARGETS)
 def test_defaults_and_values_that_ask_for_nothing_are_taken_everywhere(folder, monkeypatch, target):
     monkeypatch.chdir(folder)
