@@ -38,7 +38,8 @@ class LinearSchedule(Lasting):
 
     Examples
     --------
-    >>> [LinearSchedule(1.0, 0.0, updates=4)(update) for update in range(6)]
+    >>> from snnc.schedules import Linear
+    >>> [Linear(1.0, 0.0, updates=4)(update) for update in range(6)]
     [1.0, 0.75, 0.5, 0.25, 0.0, 0.0]
     """
 
