@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from snnc.data.data_set import Transform as Transform
     from snnc.data.encoders import Delta as Delta
     from snnc.data.encoders import Latency as Latency
-    from snnc.data.encoders import PopulationCode as Population  # noqa: F401
+    from snnc.data.encoders import Population as Population
     from snnc.data.encoders import Rate as Rate
     from snnc.data.encoders import Repeat as Repeat
     from snnc.data.encoders import Threshold as Threshold
@@ -45,7 +45,7 @@ _HOMES: Final = {
     "DropTime": "augmentation",
     "Jitter": "augmentation",
     "Latency": "encoders",
-    "Population": "encoders:PopulationCode",
+    "Population": "encoders",
     "Rate": "encoders",
     "Repeat": "encoders",
     "Shift": "augmentation",

@@ -181,7 +181,7 @@ class Threshold:
 
 
 @dataclass(frozen=True)
-class PopulationCode:
+class Population:
     """Give each value to a population of units with Gaussian receptive fields; each unit fires once, earlier for a stronger response.
 
     Unit i of n has its centre at ``low + (2 i - 1) / 2 (high - low) / (n - 2)``, i from 0, and the width ``(high - low) / (beta (n - 2))``;

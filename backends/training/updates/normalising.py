@@ -30,9 +30,9 @@ from snnc.backends.runtime.engine import (
     ResumableEngine,
     SplitEngine,
     SteppingEngine,
-    profile_of,
     samples_at_once,
 )
+from snnc.backends.runtime.engine_wrapper import EngineWrapper
 from snnc.backends.runtime.errors import NormalisationError
 from snnc.backends.training.updates.masks import masks_of
 from snnc.compiler.ir.graph import Shape
@@ -95,7 +95,7 @@ def check_normalised(program: StepProgram, target: str) -> None:
         )
 
 
-class NormalisingEngine:
+class NormalisingEngine(EngineWrapper[SplitEngine]):
     """Trains on `engine` with the statistics of each batch; see :class:`snnc.backends.runtime.engine.Engine`.
 
     Raises
@@ -111,20 +111,10 @@ class NormalisingEngine:
         assert isinstance(engine, SplitEngine)
         if program.optimizer is not None and program.optimizer.loss_scale is not None:
             raise NormalisationError("the optimizer has loss_scale, and statistics of a batch take gradients as they are; leave it out.")
-        self.engine = engine
+        super().__init__(engine)
         self._layers = _layers(program)
         self._masks = masks_of(program)
         self._hidden = {o.id for o in statistics_outputs(program).values()}
-
-    @property
-    def steps(self) -> int | None:
-        """T of its sequences."""
-        return self.engine.steps
-
-    @property
-    def batch(self) -> int | None:
-        """B of its sequences."""
-        return self.engine.batch
 
     def forward(self, inputs: Mapping[str, Array], initial: Initial) -> dict[str, Array]:
         """See :class:`~snnc.backends.runtime.engine.Engine`."""
@@ -249,18 +239,6 @@ class NormalisingEngine:
     def max_samples(self, steps: int, batch: int) -> int:
         """See :class:`~snnc.backends.runtime.engine.BoundedEngine`."""
         return samples_at_once(self.engine, steps, batch)
-
-    def counters(self) -> dict[str, int]:
-        """See :class:`~snnc.backends.runtime.engine.Engine`."""
-        return self.engine.counters()
-
-    def profile(self) -> dict[str, Any]:
-        """The engine's own report."""
-        return profile_of(self.engine)
-
-    def close(self) -> None:
-        """See :class:`~snnc.backends.runtime.engine.Engine`."""
-        self.engine.close()
 
 
 def _layers(program: StepProgram) -> tuple[_NormLayer, ...]:
