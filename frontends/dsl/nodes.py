@@ -89,7 +89,7 @@ class View(NetworkNode):
 
 
 @dataclass(frozen=True, eq=False)
-class Group(NetworkNode):
+class NodeGroup(NetworkNode):
     """Nodes concatenated along their first axis."""
 
     members: tuple[NetworkNode, ...]
@@ -109,7 +109,7 @@ class Group(NetworkNode):
         return tuple(found)
 
 
-def grouped(network: Network, members: tuple[NetworkNode, ...], name: str | None) -> Group:
+def grouped(network: Network, members: tuple[NetworkNode, ...], name: str | None) -> NodeGroup:
     """Return the group of `members`.
 
     Raises
@@ -127,7 +127,7 @@ def grouped(network: Network, members: tuple[NetworkNode, ...], name: str | None
                 "concatenated; all axes but the first must agree."
             )
     shape = (sum(member.shape[0] for member in members), *rest)
-    return Group(name or "_".join(member.name for member in members), shape, network, members)
+    return NodeGroup(name or "_".join(member.name for member in members), shape, network, members)
 
 
 def _range(node: NetworkNode, part: Any, axis: int) -> tuple[int, int]:
