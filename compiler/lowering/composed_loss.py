@@ -28,7 +28,7 @@ def with_loss_output(graph: Graph, loss: Loss, wanted: str | None) -> tuple[Grap
     """
     if not isinstance(loss, Composed) or loss.slices:
         return (*choose_loss_output(graph, loss, wanted), loss)
-    read: list[_Read] = []
+    read: list[_TermInput] = []
     whole = graph
     for term in loss.terms:
         found = _read(whole, loss, term, wanted)
@@ -38,7 +38,7 @@ def with_loss_output(graph: Graph, loss: Loss, wanted: str | None) -> tuple[Grap
 
 
 @dataclass(frozen=True, eq=False)
-class _Read:
+class _TermInput:
     """What a term reads: the edge to an output, or one that an output would have, its size, and whether its neurons are summed."""
 
     graph: Graph
@@ -52,14 +52,15 @@ class _Read:
         return (self.edge.source, self.edge.source_port, self.edge.delay, self.grouped)
 
 
-def _read(graph: Graph, loss: Composed, term: Term, wanted: str | None) -> _Read:
+def _read(graph: Graph, loss: Composed, term: Term, wanted: str | None) -> _TermInput:
     if term.of is None:
         graph, output = choose_loss_output(graph, replace(loss, terms=(term,)), wanted)
         (edge,) = graph.incoming(output)
     else:
         edge, output = _edge_of(graph, term, term.of), None
     shapes = port_map(graph)
-    return _Read(graph, edge, math.prod(shapes[edge.source, edge.source_port].shape), output, loss.classes is not None and term.of is None)
+    size = math.prod(shapes[edge.source, edge.source_port].shape)
+    return _TermInput(graph, edge, size, output, loss.classes is not None and term.of is None)
 
 
 def _edge_of(graph: Graph, term: Term, of: str) -> Edge:
@@ -76,7 +77,7 @@ def _edge_of(graph: Graph, term: Term, of: str) -> Edge:
     raise LossOutputError(f"a term of the loss reads {of!r}, which is neither a population ({known}) nor 'population.port'.")
 
 
-def _joined(given: Graph, graph: Graph, loss: Composed, read: list[_Read]) -> tuple[Graph, str, Loss]:
+def _joined(given: Graph, graph: Graph, loss: Composed, read: list[_TermInput]) -> tuple[Graph, str, Loss]:
     """Add the output of all that is read to `graph`, which is the `given` one with an output for each of them."""
     first = read[loss.terms.index(loss.main)]
     group = 1
@@ -105,7 +106,7 @@ def _joined(given: Graph, graph: Graph, loss: Composed, read: list[_Read]) -> tu
     return graph, output, replace(loss, slices=tuple(begins[each.place] for each in read), group=group).simplified()
 
 
-def _vector(graph: Graph, each: _Read, group: int) -> str:
+def _vector(graph: Graph, each: _TermInput, group: int) -> str:
     """Add what makes a vector of what a term reads, the sums of classes where it has some."""
     edge = each.edge
     flat = graph.add(fresh_name(graph, f"{edge.source} as a vector"), Flatten())
