@@ -23,7 +23,7 @@ class Fans(NamedTuple):
 
 
 class Initialiser(Protocol):
-    """Anything that draws an array of `shape`."""
+    """An object that draws the initial values of a weight or bias."""
 
     def draw(self, shape: Shape, fans: Fans, rng: np.random.Generator) -> Array:
         """Return an array of `shape`."""

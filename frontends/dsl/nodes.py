@@ -65,7 +65,7 @@ class NetworkNode:
 
     @property
     def leaves(self) -> tuple[NetworkNode, ...]:
-        """The inputs and populations of which it consists."""
+        """The inputs and populations that it consists of."""
         return (self,)
 
 
@@ -78,7 +78,7 @@ class View(NetworkNode):
 
     @property
     def leaves(self) -> tuple[NetworkNode, ...]:
-        """Those of the complete node."""
+        """The inputs and populations of the complete node."""
         return self.parent.leaves
 
     @property
@@ -96,7 +96,7 @@ class NodeGroup(NetworkNode):
 
     @property
     def leaves(self) -> tuple[NetworkNode, ...]:
-        """Those of all members."""
+        """The inputs and populations of all members."""
         return tuple(leaf for member in self.members for leaf in member.leaves)
 
     @property

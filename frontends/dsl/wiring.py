@@ -36,7 +36,7 @@ class Tap:
 
 @dataclass(frozen=True)
 class Wiring:
-    """Adds nodes and edges to `graph`; names that it makes begin with `label`."""
+    """Adds the nodes and edges of a connection to `graph`; the names of new nodes begin with `label`."""
 
     graph: Graph
     label: str
@@ -136,12 +136,12 @@ def build_chain(chain: Sequence[Connection], source: Shape, target: Shape, seed:
 
 
 def shape_after(connection: Connection, source: Shape, where: str) -> Shape:
-    """The result shape of `connection`, which must be known."""
+    """Return the shape of the result of `connection`, which must be known."""
     return check_target(connection, source, None, where)
 
 
 def part_text(where: str, chain: Sequence[Connection], number: int) -> str:
-    """The part of a chain that a message refers to."""
+    """Return the text by which a message refers to a part of a chain."""
     return where if len(chain) == 1 else f"{where}, part {number + 1} ({chain[number].public_name})"
 
 

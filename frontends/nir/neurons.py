@@ -39,7 +39,7 @@ class _InterpretedFields:
 
     @property
     def firing(self) -> Firing:
-        """How the neuron fires and resets."""
+        """Firing and reset of the neuron."""
         if self.dialect.reset == "subtract":
             return Firing("subtract", True, strict=self.dialect.strict)
         return Firing("value" if self.value("v_reset").any() else "zero", False, strict=self.dialect.strict)
@@ -95,7 +95,7 @@ def population(node: NirNode, shape: Shape, dt: float, dialect: Dialect) -> Popu
     shape
         Neurons.
     dt
-        Seconds a step.
+        Seconds per step.
     dialect
         Framework whose NIR conventions apply.
     """

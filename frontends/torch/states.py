@@ -143,7 +143,7 @@ def _check_example(arguments: tuple[Any, ...], title: str) -> None:
         if not _are_sequences((argument,)):
             raise HiddenStateExampleError(
                 f"{title} runs one step a call and keeps its states inside; give an example of a sequence, [steps, batch, ...], "
-                f"not of shape {list(getattr(argument, 'shape', []))}: snnc calls it once a step."
+                f"not of shape {list(getattr(argument, 'shape', []))}: snnc calls it once per step."
             )
 
 

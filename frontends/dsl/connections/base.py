@@ -86,7 +86,7 @@ def check_target(connection: Connection, source: Shape, target: Shape | None, wh
 
 
 def generator(own_seed: int | None, seed: Seed, where: str) -> Stream:
-    """The random numbers of a connection, from its own seed or from `seed`.
+    """Return the random numbers of a connection, from its own seed or from `seed`.
 
     Raises
     ------

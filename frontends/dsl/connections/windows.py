@@ -51,7 +51,7 @@ def dimensions_of(source: Shape, what: str, where: str) -> int:
 
 
 def numbers(value: Numbers, dimensions: int, what: str, where: str, least: int = 1) -> tuple[int, ...]:
-    """Return one number a dimension.
+    """Return one number per dimension.
 
     Raises
     ------
@@ -64,7 +64,7 @@ def numbers(value: Numbers, dimensions: int, what: str, where: str, least: int =
         found = ()
     if len(found) != dimensions or not least <= min(found) <= max(found) <= MAX_ELEMENTS:
         raise ConnectionWindowError(
-            f"{where}: the {what} is {value!r}; give one whole number of {least} or more, or {dimensions} of them, one a dimension."
+            f"{where}: the {what} is {value!r}; give one whole number of {least} or more, or {dimensions} of them, one per dimension."
         )
     return found
 
@@ -92,7 +92,7 @@ def pairs(
         padding = (padding,) * len(kernel)
     ends = [numbers(pair, 2, "padding", where, least=0) for pair in padding]
     if len(ends) != len(kernel):
-        raise ConnectionWindowError(f"{where}: the padding has {len(ends)} entries; give {len(kernel)}, one a dimension.")
+        raise ConnectionWindowError(f"{where}: the padding has {len(ends)} entries; give {len(kernel)}, one per dimension.")
     return tuple((before, after) for before, after in ends)
 
 
@@ -119,9 +119,9 @@ class ConvConnection(Connection):
     channels
         Number of channels of the result.
     kernel, stride, dilation
-        One number, or one a dimension.
+        One number, or one per dimension.
     padding
-        Zeros around the source: a number, one a dimension, pairs (before, after), ``"valid"`` (none) or ``"same"`` (with stride 1: the
+        Zeros around the source: a number, one per dimension, pairs (before, after), ``"valid"`` (none) or ``"same"`` (with stride 1: the
         target is as large as the source).
     groups
         Independent blocks of channels.
