@@ -79,7 +79,7 @@ class FileFacts:
 
 @dataclass(frozen=True, eq=False)
 class BuildPlan:
-    """Everything that :func:`build` reads."""
+    """The input of :func:`build`."""
 
     file: FileFacts
     step: RecoveredStep
