@@ -25,6 +25,7 @@ from snnc.backends.poplar.streaming import TITLES as ROW_TITLES
 from snnc.backends.poplar.streaming import add_streaming
 from snnc.backends.poplar.tables import initial_values, plan_tables
 from snnc.backends.poplar.vertices.backward import add_backward
+from snnc.backends.poplar.vertices.counting import counts
 from snnc.backends.poplar.vertices.external import SUM, SUM_TITLE, add_external, adjoint_name
 from snnc.backends.poplar.vertices.forward import add_forward
 from snnc.backends.poplar.vertices.gradient_windows import REDUCE, add_gradient_windows
@@ -115,6 +116,7 @@ def print_files(net: PoplarNetwork, names: Mapping[str, str], context: Body) -> 
     """Return files by name; `names` says where the plain file or the template of each lies."""
     environment = source_templates()
     environment.filters["cpp_type"] = cpp_type
+    environment.filters["counts"] = counts
     environment.filters["code_bytes"] = partial(code_bytes, net.plan.target.instruction_bytes)
     return {name: source_of(environment, path, context) for name, path in names.items()}
 

@@ -42,7 +42,7 @@ def add_to_blocks(
 ) -> None:
     """Add the codelet of a population, and a vertex on each of its blocks."""
     title, shown, fields = TITLES[vertex.name], f"{population.id} {population.label}", connected(vertex, values)
-    name = assembly.described(vertex, title, shown, fields, body)
+    name = assembly.codelet(vertex, title, shown, fields, body)
     comment, group = f"{shown}: {title[:1].lower()}{title[1:]}", "forward" if vertex.name in ("forward", "gather") else "backward"
     assembly.loop(group, VertexLoop(comment, "Block", "b", f"{population.id}.blocks", compute_set, name, "b.tile", fields))
 
