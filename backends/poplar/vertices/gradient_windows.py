@@ -146,7 +146,7 @@ def near_values(store: Store, index: int, bus: BusPlan) -> Values:
 # ---- blocks ------------------------------------------------------------------------------------------------------------------
 
 
-def near_code(population: PopulationInfo, index: int) -> str:
+def support_condition(population: PopulationInfo, index: int) -> str:
     """Return the C++ condition under which a neuron that did not spike receives gradient."""
     name = population.kernel.outputs[index]
     bounds = support_bounds(population, name)

@@ -35,7 +35,8 @@ def network_costs(network: MappedNetwork) -> dict[str, CodeletCost]:
             back = _source_gradient(layer)
             dense = any(link.dense and link.input_gradient for link in layer.outgoing)
             costs[f"source_gradient.{layer.id}"] = back.calling(*_over_samples(back)) if dense else back
-            further = _events_only(layer, held=1, event_vector=3, **_PARTIALS)
+            returns = any(link.dense and link.events and link.input_gradient for link in layer.incoming)
+            further = _events_only(layer, held=1, event_vector=3, **(_PARTIALS if returns else {}))
             costs[f"weight_round.{layer.id}"] = further.calling(*_over_columns(learned & {True}, 1, 3, 4))
     return costs
 
