@@ -18,8 +18,8 @@ from snnc.compiler.tiles.placement.cut import AnyCut
 from snnc.compiler.tiles.placement.grouping import Floats, Ints, ceil_div, column_groups, largest_share, sample_groups
 from snnc.compiler.tiles.problem import MappingProblem
 from snnc.compiler.tiles.vertices.block_codelets import block_loops
-from snnc.compiler.tiles.vertices.cost import SUMMANDS, CodeletCost
 from snnc.compiler.tiles.vertices.loops import LoopsByPlace, cycles_of
+from snnc.compiler.tiles.vertices.parameter_vertices import summands, update, update_half
 
 PARTS: Final = ("forward", "backward", "source_gradient")
 
@@ -184,16 +184,13 @@ def _update(problem: MappingProblem, layer: Layer, cut: AnyCut, neurons: Ints) -
     shares = sample_groups(neurons, cut.columns, problem.target.workers, cut.samples(problem.batch))
     summed = moved = updated = 0.0 * neurons
     if learned:
-        cost = problem.costs["update"]
-        summed = elements / 2 * (_sum_of_pair(cost, shares) + _sum_of_pair(cost, cut.replicas) / cut.replicas)
+        vertex = update(problem.costs, problem.network.moments)
+        private, replicas = (cycles_of(vertex.by_place["sums"], {"count": 2, **summands(parts)}) for parts in (shares, cut.replicas))
+        summed = elements / 2 * (private + replicas / cut.replicas)
         moved = 2 * FLOAT * elements * (1 - 1 / cut.replicas) / problem.target.exchange_bytes_per_cycle
         halves = half_elements(layer) if problem.network.rounding is not None else 0
-        rounding = problem.costs["update_half"].element - cost.element if halves else 0
-        updated = (elements * cost.element + halves * neurons * rounding) / cut.replicas
+        rounding = update_half(problem.costs, problem.network.moments).trip("parameters") - vertex.trip("parameters") if halves else 0
+        updated = (elements * vertex.trip("parameters") + halves * neurons * rounding) / cut.replicas
     found: Floats = (summed + moved + updated) / problem.schedule.iterations(problem.steps) + 0.0 * neurons
     return found
 
-
-def _sum_of_pair(cost: CodeletCost, parts: Any) -> Any:
-    """Worker cycles to add up `parts` gradients of two elements."""
-    return cost.row * ceil_div(parts - 1, SUMMANDS) + cost.product * (parts - 1)

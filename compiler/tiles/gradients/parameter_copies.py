@@ -17,7 +17,8 @@ from snnc.compiler.tiles.indexed.indexed_traffic import weights_from_owners
 from snnc.compiler.tiles.network import Link, learned_parameters
 from snnc.compiler.tiles.placement.grouping import Floats, Ints, ceil_div, column_groups
 from snnc.compiler.tiles.placement.tile_range import TileRange
-from snnc.compiler.tiles.vertices.cost import worker_cycles
+from snnc.compiler.tiles.vertices.loops import cycles_of
+from snnc.compiler.tiles.vertices.parameter_vertices import weight_rows
 
 LOCAL_START: Final = 288.0
 """Tile cycles of a copy inside a tile in addition to its bytes, and bytes per cycle: Poplar profiles (facts on the machine)."""
@@ -142,19 +143,19 @@ def weights_to_sources(layout: Layout) -> tuple[ExchangeTraffic, Load] | None:
 def _cycles(layout: Layout, rows: int, target: TileRange) -> float:
     """Worker cycles of the vertex that puts `rows` rows of weights in order: its busiest worker, as the codelet splits the elements."""
     problem, worker = layout.problem, np.arange(layout.problem.target.workers)
-    found, cost = np.zeros(len(worker)), problem.costs["weight_rows"]
+    found, vertex = np.zeros(len(worker)), weight_rows(problem.costs)
     for tiles, columns in _runs(target):
         column = rows * tiles
         begin, end = (column * columns * (worker + k) // len(worker) for k in (0, 1))
         touched = np.where(end > begin, (end - 1) // column - begin // column + 1, 0)
-        found += worker_cycles(cost, lookups=columns, rows=touched * rows, elements=end - begin) - cost.start
-    return problem.target.vertex_start_cycles + cost.start + float(found.max())
+        found += cycles_of(vertex.loops, {"columns": columns, "rows": touched * rows, "weights": end - begin})
+    return problem.target.vertex_start_cycles + vertex.cost.start + float(found.max())
 
 
 def _half_cycles(layout: Layout, rows: int, target: TileRange) -> float:
     """The same where weights are float16: each worker takes an even number of columns, of all rows."""
     problem, worker = layout.problem, np.arange(layout.problem.target.workers)
-    found, cost, at = np.zeros(len(worker)), problem.costs["weight_rows_half"], 0
+    found, vertex, at = np.zeros(len(worker)), weight_rows(problem.costs, half=True), 0
     outputs = int(target.neurons.sum())
     begin, end = (np.minimum(2 * (ceil_div(outputs, 2) * (worker + k) // len(worker)), outputs) for k in (0, 1))
     for tiles, columns in _runs(target):
@@ -162,10 +163,10 @@ def _half_cycles(layout: Layout, rows: int, target: TileRange) -> float:
         first = np.maximum(begin - at, 0) // max(columns, 1)
         last = np.minimum(ceil_div(np.maximum(end - at, 0), max(columns, 1)), tiles)
         groups = int(column_groups(np.array([columns]), target.columns)[0])
-        found += worker_cycles(cost, runs=1, lookups=np.maximum(last - first, 0) * groups, rows=overlap, elements=overlap * rows)
-        found -= cost.start
+        amounts = {"runs": 1, "groups": np.maximum(last - first, 0) * groups, "columns": overlap, "weights": overlap * rows}
+        found += cycles_of(vertex.loops, amounts)
         at += tiles * columns
-    return problem.target.vertex_start_cycles + cost.start + float(found.max())
+    return problem.target.vertex_start_cycles + vertex.cost.start + float(found.max())
 
 
 def _runs(target: TileRange) -> list[tuple[int, int]]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
 from snnc.compiler.losses.weight_rounding import REMAINDER, Rounding
-from snnc.compiler.tiles.vertices.cost import CodeletCost
+from snnc.compiler.tiles.vertices.cost import SUMMANDS, CodeletCost
+from snnc.compiler.tiles.vertices.loops import Amount, Loop, looping, pairs
 from snnc.compiler.tiles.vertices.vertex_spec import FieldSpec, VertexSpec, constant, one, run
 
 _RATES: Final = run("input", "float", "rates", "the step size and a correction")
@@ -68,7 +69,7 @@ def update(costs: Mapping[str, CodeletCost], moments: int, *, accumulates: bool 
         constant("count", "parameters"),
         constant("parts", "gradients of each"),
     )
-    return VertexSpec("update", fields, costs["update"])
+    return VertexSpec("update", fields, costs["update"], _with_sums("parameters", costs["update"]))
 
 
 def update_half(
@@ -83,7 +84,8 @@ def update_half(
     found = update(costs, moments, accumulates=accumulates, clips=clips)
     values = run("inout", "half", "value", "weights", align=4)
     fields = tuple(values if spec.name == "value" else spec for spec in found.fields)
-    return VertexSpec("update_half", (*fields, *rounding_fields(rounding)), costs["update_half"])
+    cost = costs["update_half"]
+    return VertexSpec("update_half", (*fields, *rounding_fields(rounding)), cost, _with_sums("parameters", cost))
 
 
 def rounding_fields(rounding: Rounding | None) -> tuple[FieldSpec, ...]:
@@ -113,7 +115,7 @@ def squares(costs: Mapping[str, CodeletCost], *, accumulates: bool = False, scal
         constant("count", "parameters"),
         constant("parts", "gradients of each"),
     )
-    return VertexSpec("squares", fields, costs["squares"])
+    return VertexSpec("squares", fields, costs["squares"], _with_sums("squares", costs["squares"]))
 
 
 def clip(costs: Mapping[str, CodeletCost]) -> VertexSpec:
@@ -123,7 +125,24 @@ def clip(costs: Mapping[str, CodeletCost]) -> VertexSpec:
         one("output", "float", "factor", "the factor"),
         constant("count", "how many they are"),
     )
-    return VertexSpec("clip", fields, costs["clip"])
+    return VertexSpec("clip", fields, costs["clip"], tuple(looping("sums of squares", Amount("count"), costs["clip"].element)))
+
+
+def sum_loops(cost: CodeletCost) -> tuple[Loop, ...]:
+    """Return the loops of a worker that adds `others` gradients to those of its ``count`` parameters in so many `passes`."""
+    return (
+        *looping("passes over pairs of gradients", pairs(Amount("count")) * Amount("passes"), cost.row, "sums"),
+        *looping("pairs of gradients added", pairs(Amount("count")) * Amount("others"), cost.product, "sums"),
+    )
+
+
+def summands(parts: Any) -> dict[str, Any]:
+    """Return the amounts of a sum of `parts` gradients: passes over :data:`SUMMANDS` of them, and those that are added to the first."""
+    return {"passes": -(-(parts - 1) // SUMMANDS), "others": parts - 1}
+
+
+def _with_sums(name: str, cost: CodeletCost) -> tuple[Loop, ...]:
+    return (*looping(name, Amount("count"), cost.element), *sum_loops(cost))
 
 
 def schedule(costs: Mapping[str, CodeletCost], *, accumulates: bool = False, scaled: bool = False) -> VertexSpec:
@@ -148,22 +167,51 @@ def judge_update(costs: Mapping[str, CodeletCost], *, accumulates: bool = False)
 
 def sum_private(costs: Mapping[str, CodeletCost]) -> VertexSpec:
     """Return what sums the private gradients of a group of blocks."""
-    return VertexSpec("sum_private", _SUM_PRIVATE, costs["update"])
+    return VertexSpec("sum_private", _SUM_PRIVATE, costs["update"], sum_loops(costs["update"]))
 
 
 def sum_pieces(costs: Mapping[str, CodeletCost]) -> VertexSpec:
     """Return what sums a part of the gradient of an owner of weights of an indexed connection."""
-    return VertexSpec("sum_pieces", _SUM_PIECES, costs["sum_pieces"])
+    cost = costs["sum_pieces"]
+    loops = (
+        *looping("elements of the sum", Amount("count"), cost.element),
+        *looping("pieces", Amount("number"), cost.row),
+        *looping("values of pieces", Amount("values"), cost.value),
+    )
+    return VertexSpec("sum_pieces", _SUM_PIECES, cost, loops)
 
 
 def weight_rows(costs: Mapping[str, CodeletCost], *, half: bool = False) -> VertexSpec:
     """Return what puts rows of weights in order on a tile of their source; rows of float16 numbers have an even length."""
-    if not half:
-        return VertexSpec("weight_rows", _WEIGHT_ROWS, costs["weight_rows"])
+    if half:
+        return _weight_rows_half(costs["weight_rows_half"])
+    cost = costs["weight_rows"]
+    loops = (
+        *looping("columns of the target", Amount("columns"), cost.lookup, "lists"),
+        *looping("rows of a column", Amount("rows"), cost.row, "copied"),
+        *looping("weights", Amount("weights"), cost.element, "copied"),
+    )
+    return VertexSpec("weight_rows", _WEIGHT_ROWS, cost, loops)
+
+
+def _weight_rows_half(cost: CodeletCost) -> VertexSpec:
     fields = tuple(replace(f, type="half", align=4 if f.name == "rows" else 0) if f.type == "float" else f for f in _WEIGHT_ROWS)
-    return VertexSpec("weight_rows_half", fields, costs["weight_rows_half"])
+    loops = (
+        *looping("runs of tiles", Amount("runs"), cost.run, "runs"),
+        *looping("groups of a tile", Amount("groups"), cost.lookup, "groups"),
+        *looping("columns", Amount("columns"), cost.row, "copied"),
+        *looping("weights", Amount("weights"), cost.element, "copied"),
+    )
+    return VertexSpec("weight_rows_half", fields, cost, loops)
 
 
 def pack_rows(costs: Mapping[str, CodeletCost]) -> VertexSpec:
     """Return what packs rows of weights on a tile of their target."""
-    return VertexSpec("pack_rows", _PACK_ROWS, costs["pack_rows"])
+    cost = costs["pack_rows"]
+    loops = (
+        *looping("pieces", Amount("pieces"), cost.lookup, "lists"),
+        *looping("runs of tiles", Amount("runs"), cost.run, "counted"),
+        *looping("tiles of a run", Amount("rows"), cost.row, "copied"),
+        *looping("weights", Amount("weights"), cost.element, "copied"),
+    )
+    return VertexSpec("pack_rows", _PACK_ROWS, cost, loops)
