@@ -148,7 +148,7 @@ def make_plan(
     check_streaming(target, streaming)
     network = describe(program, training)
     check_length(network, target, steps, batch)
-    check_pairs(network, target, batch)
+    check_pairs(network, batch)
     check_names(network, activity, capacity, support, gradient_capacity, counts, support_counts)
     schedule = make_schedule(network)
     measured = (rates or {}, counts or {}, support_counts or {}, patterns or {})

@@ -15,7 +15,7 @@ from snnc.compiler.tiles.indexed.indexed_cycles import Holdings, estimated, keys
 from snnc.compiler.tiles.network import Layer, Link, half_elements, learned_elements
 from snnc.compiler.tiles.placement.block_shapes import BlockShape
 from snnc.compiler.tiles.placement.cut import AnyCut
-from snnc.compiler.tiles.placement.grouping import Floats, Ints, ceil_div, column_groups, largest_share, sample_groups
+from snnc.compiler.tiles.placement.grouping import Floats, Ints, ceil_div, column_groups, largest_share
 from snnc.compiler.tiles.problem import MappingProblem
 from snnc.compiler.tiles.vertices.block_codelets import block_loops
 from snnc.compiler.tiles.vertices.loops import LoopsByPlace, cycles_of
@@ -54,7 +54,7 @@ def block_cycles(
     """
     n = np.asarray(neurons, dtype=np.int64)
     columns = ceil_div(n, np.maximum(column_groups(n, cut.columns), 1))
-    shares = np.maximum(sample_groups(n, cut.columns, problem.target.workers, samples), 1)
+    shares = np.maximum(problem.sample_groups(n, cut.columns, samples), 1)
     each = largest_share(samples, shares, paired=cut.paired)
     odd = (shares > 1) & (each % 2 == 1)
     held = holdings or estimated(n, column_groups(n, cut.columns))
@@ -181,7 +181,7 @@ def _update(problem: MappingProblem, layer: Layer, cut: AnyCut, neurons: Ints) -
     """Private gradients are summed, shares travel between replicas and are updated; one update serves all steps."""
     learned = sum(learned_elements(layer).values()) if problem.training else 0
     elements = learned * neurons
-    shares = sample_groups(neurons, cut.columns, problem.target.workers, cut.samples(problem.batch))
+    shares = problem.sample_groups(neurons, cut.columns, cut.samples(problem.batch))
     summed = moved = updated = 0.0 * neurons
     if learned:
         vertex = update(problem.costs, problem.network.moments)

@@ -37,7 +37,6 @@ from snnc.compiler.tiles.gradients.update_steps import copy_steps, update_steps
 from snnc.compiler.tiles.host_io.streaming import row_copy
 from snnc.compiler.tiles.indexed.indexed_traffic import deltas_by_rows
 from snnc.compiler.tiles.network import BusSource
-from snnc.compiler.tiles.placement.block_shapes import shapes
 from snnc.compiler.tiles.placement.grouping import Floats, ceil_div, mask_unit
 from snnc.compiler.tiles.problem import MappingProblem
 from snnc.compiler.tiles.relays.buses import Bus
@@ -213,7 +212,7 @@ def _boundary_step(layout: Layout, name: str, part: str, runs: int) -> Superstep
         lists = len(layer.kernel.states) + len(layer.sent) - len(supports)
         if not problem.segments.reruns:
             supports, lists = [], len(layer.kernel.states)
-        for shape in shapes(layout.cut_of(layer), where.tile_neurons, where.tile_samples, problem.target.workers):
+        for shape in layout.shapes(layer):
             words = sum(ceil_div(shape.columns, 32) * mask_unit(shape.columns, support=both) for both in supports)
             elements = shape.samples * (lists * shape.columns + words)
             cycles = cost.start + cycles_of(boundary_loops(cost), {"rows": lists + len(supports), "words": elements})

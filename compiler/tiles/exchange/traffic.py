@@ -30,9 +30,10 @@ from snnc.compiler.tiles.gradients.gradient_windows import BusReduction, reducti
 from snnc.compiler.tiles.indexed.indexed_cycles import Holdings, estimated
 from snnc.compiler.tiles.indexed.indexed_owners import Ownership
 from snnc.compiler.tiles.network import BusSource, Layer, learned_rows, learned_scalars
+from snnc.compiler.tiles.placement.block_shapes import BlockShape, shapes
 from snnc.compiler.tiles.placement.blocks import Blocks, blocks_of, cut_key
 from snnc.compiler.tiles.placement.cut import Cut
-from snnc.compiler.tiles.placement.grouping import Floats, Ints, ceil_div, column_groups, sample_groups
+from snnc.compiler.tiles.placement.grouping import Floats, Ints, ceil_div, column_groups
 from snnc.compiler.tiles.placement.placement import Placement
 from snnc.compiler.tiles.placement.tile_range import TileRange
 from snnc.compiler.tiles.problem import MappingProblem
@@ -151,8 +152,14 @@ class Layout:
         where, distinct_groups = self.ranges[layer.id], self.distinct_groups(layer)
         workers = self.problem.target.workers
         return self.problem.memo.get(
-            ("blocks", distinct_groups, cut_key(where)), lambda: blocks_of(where, workers, distinct_groups=distinct_groups)
+            ("blocks", distinct_groups, cut_key(where)),
+            lambda: blocks_of(where, workers, distinct_groups=distinct_groups, pairs=self.problem.network.half_deltas),
         )
+
+    def shapes(self, layer: Layer) -> Iterator[BlockShape]:
+        """Yield the sizes of the blocks of `layer`, with their number on each of its tiles."""
+        where, workers = self.ranges[layer.id], self.problem.target.workers
+        return shapes(where.cut, where.tile_neurons, where.tile_samples, workers, pairs=self.problem.network.half_deltas)
 
     def range_of(self, layer: Layer) -> TileRange:
         """Return the tile range of `layer`."""
@@ -377,7 +384,7 @@ def gradients_to_shares(layout: Layout) -> ExchangeTraffic:
             between_replicas(layout, traffic, where, rows, gathers=True)
         if learned_scalars(layer):
             groups = np.tile(column_groups(where.neurons, where.columns), where.replicas)
-            shares = sample_groups(where.tile_neurons, where.columns, problem.target.workers, where.tile_samples)
+            shares = problem.sample_groups(where.tile_neurons, where.columns, where.tile_samples)
             away = where.tiles != where.tiles[0]
             moved = learned_scalars(layer) * FLOAT * int((groups * shares)[away].sum())
             traffic.add(int(where.tiles[0]), moved, learned_scalars(layer) * int(away.sum()))

@@ -23,9 +23,8 @@ from snnc.compiler.tiles.gradients.parameter_copies import numbers_to_readers, w
 from snnc.compiler.tiles.indexed.indexed_traffic import gradients_to_owners, owned_by, owned_work
 from snnc.compiler.tiles.memory.lifetimes import PACKED
 from snnc.compiler.tiles.network import Layer, LearnedRows, learned_parameters, learned_scalars
-from snnc.compiler.tiles.placement.block_shapes import shapes
 from snnc.compiler.tiles.placement.blocks import cut_key
-from snnc.compiler.tiles.placement.grouping import Floats, Ints, ceil_div, column_groups, sample_groups
+from snnc.compiler.tiles.placement.grouping import Floats, Ints, ceil_div, column_groups
 from snnc.compiler.tiles.placement.tile_range import TileRange
 from snnc.compiler.tiles.problem import MappingProblem
 from snnc.compiler.tiles.schedule.superstep import SuperstepDraft
@@ -106,7 +105,7 @@ def _add_private(layout: Layout, layers: Sequence[Layer], load: Load | Work) -> 
                 load.add(where.tiles, cycles, number)
     for found in owned_by(layout, layers):
         where = found.target
-        shares = sample_groups(where.tile_neurons, where.columns, problem.target.workers, where.tile_samples)
+        shares = problem.sample_groups(where.tile_neurons, where.columns, where.tile_samples)
         size = layout.holdings(layout.problem.by_id[found.link.target])(found.indexed, "target").largest["size"]
         cycles = sum_private(problem.costs).cycles(_summed(problem, size, shares))
         groups = column_groups(where.tile_neurons, where.columns) * (shares > 1)
@@ -134,7 +133,7 @@ def _add_shares(layout: Layout, layers: Sequence[Layer], load: Load | Work, vert
             load.add(layout.range_of(layer).tiles, cycles, number)
     for layer in layers:
         where, scalars = layout.range_of(layer), learned_scalars(layer)
-        held = shapes(layout.cut_of(layer), where.tile_neurons, where.tile_samples, problem.target.workers) if scalars else ()
+        held = layout.shapes(layer) if scalars else ()
         blocks = sum(int(shape.number.sum()) for shape in held)
         cycles = start + vertex.cycles(_summed(problem, 1, blocks if sums else 1))
         load.add(int(where.tiles[0]), cycles, scalars * problem.target.workers)
@@ -162,7 +161,7 @@ def _of_layer(
 
 
 def _private(problem: MappingProblem, where: TileRange, rows: Sequence[LearnedRows]) -> Vertices:
-    shares, found = sample_groups(where.tile_neurons, where.columns, problem.target.workers, where.tile_samples), []
+    shares, found = problem.sample_groups(where.tile_neurons, where.columns, where.tile_samples), []
     for _, groups, elements in _updated(where, rows):
         cycles = sum_private(problem.costs).cycles(_summed(problem, np.tile(elements, where.replicas), shares))
         number = np.tile(groups, where.replicas) * (shares > 1) * problem.target.workers
@@ -174,7 +173,7 @@ def _updates(
     problem: MappingProblem, where: TileRange, rows: Sequence[LearnedRows], *, vertices: tuple[VertexSpec, VertexSpec], sums: bool
 ) -> Vertices:
     """Vertices of float32 values and of float16 values."""
-    shares, found = sample_groups(where.tile_neurons, where.columns, problem.target.workers, where.tile_samples), []
+    shares, found = problem.sample_groups(where.tile_neurons, where.columns, where.tile_samples), []
     for half, groups, elements in _updated(where, rows):
         mine = shares_of(where, elements).ravel()
         cycles = vertices[half].cycles(_summed(problem, mine, 1 if not sums else shares if where.replicas == 1 else where.replicas))

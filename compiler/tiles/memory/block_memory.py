@@ -26,7 +26,7 @@ from snnc.compiler.tiles.memory.lifetimes import (
 from snnc.compiler.tiles.network import Layer, half_elements, learned_elements, learned_scalars
 from snnc.compiler.tiles.placement.blocks import cut_key
 from snnc.compiler.tiles.placement.cut import AnyCut, Cut
-from snnc.compiler.tiles.placement.grouping import Ints, ceil_div, column_groups, even_neurons, mask_words, sample_groups
+from snnc.compiler.tiles.placement.grouping import Ints, ceil_div, column_groups, even_neurons, mask_words
 from snnc.compiler.tiles.placement.tile_range import TileRange
 from snnc.compiler.tiles.problem import MappingProblem
 from snnc.compiler.tiles.vertices.block_codelets import layer_code_bytes
@@ -46,7 +46,7 @@ def block_bytes(
     had equal shares.
     """
     groups = column_groups(neurons, cut.columns)
-    shares = sample_groups(neurons, cut.columns, problem.target.workers, samples)
+    shares = problem.sample_groups(neurons, cut.columns, samples)
     learned = sum(learned_elements(layer).values())
     scalars = layer.scalar_parameters + sum(link.weight_elements == 1 for link in layer.incoming)
     own, copies = _weights(layer), _copies(problem, layer) if problem.training else 0

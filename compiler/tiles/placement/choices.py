@@ -11,7 +11,6 @@ from typing import Final
 import numpy as np
 
 from snnc.compiler.errors import HalfDeltasError
-from snnc.compiler.machines.target import Target
 from snnc.compiler.tiles.cycles.block_cycles import PARTS, step_cycles
 from snnc.compiler.tiles.gradients.gradient_counts import returned_buses
 from snnc.compiler.tiles.memory.block_memory import block_bytes, code_bytes_estimate, most_bytes, received_bytes
@@ -95,28 +94,27 @@ def cuts(problem: MappingProblem, layer: Layer) -> tuple[Cut, ...]:
     room, workers = problem.target.tiles_per_chip, problem.target.workers
     found = [Cut(r, c) for r in replicas if r <= room for c in column_limits(workers) if c <= max(layer.neurons, 1)]
     if problem.network.half_deltas:
-        return tuple(cut for cut in found if deals_pairs(problem.batch, cut.replicas, workers))
+        return tuple(cut for cut in found if deals_pairs(problem.batch, cut.replicas))
     return tuple(other for cut in found for other in (cut, *_unpaired(cut, problem.batch, workers)))
 
 
-def deals_pairs(batch: int, replicas: int, workers: int) -> bool:
-    """Whether all workers of a tile may have samples in pairs."""
-    return batch % (2 * replicas) == 0 and batch >= 2 * replicas * workers
+def deals_pairs(batch: int, replicas: int) -> bool:
+    """Whether all blocks may have samples in pairs."""
+    return batch % (2 * replicas) == 0
 
 
-def check_pairs(network: MappedNetwork, target: Target, batch: int) -> None:
+def check_pairs(network: MappedNetwork, batch: int) -> None:
     """Refuse a batch that cannot be dealt out in pairs.
 
     Raises
     ------
     HalfDeltasError
-        It is odd, or smaller than two samples for each worker.
+        It is odd.
     """
-    workers = target.workers
-    if network.half_deltas and not deals_pairs(batch, 1, workers):
+    if network.half_deltas and not deals_pairs(batch, 1):
         raise HalfDeltasError(
-            f"deltas are float16, of which two samples are one word, and the batch of {batch} cannot give each of the {workers} "
-            f"workers of a tile an even number of samples; give an even batch of {2 * workers} or more, or leave deltas out of half."
+            f"deltas are float16, of which two samples are one word, and a batch of {batch} samples cannot be dealt out in pairs; give an "
+            "even batch, or leave deltas out of half."
         )
 
 

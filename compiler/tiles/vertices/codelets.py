@@ -18,7 +18,7 @@ from snnc.compiler.tiles.exchange.traffic import Layout
 from snnc.compiler.tiles.gradients.norm import heads_of_chips, squared_shares
 from snnc.compiler.tiles.gradients.packing import packings
 from snnc.compiler.tiles.network import BusSource, Layer, Link, learned_parameters, learned_scalars
-from snnc.compiler.tiles.placement.grouping import Ints, column_groups, sample_groups
+from snnc.compiler.tiles.placement.grouping import Ints, column_groups
 from snnc.compiler.tiles.problem import MappingProblem
 from snnc.compiler.tiles.schedule.window_test import ROOT
 from snnc.compiler.tiles.vertices.block_codelets import block_codelets
@@ -90,7 +90,7 @@ def uses(layout: Layout) -> Iterator[Use]:
 def _of_blocks(layout: Layout, layer: Layer) -> Iterator[Use]:
     problem, where = layout.problem, layout.range_of(layer)
     groups = column_groups(where.tile_neurons, where.columns)
-    blocks = groups * sample_groups(where.tile_neurons, where.columns, problem.target.workers, where.tile_samples)
+    blocks = groups * problem.sample_groups(where.tile_neurons, where.columns, where.tile_samples)
     structure = problem.memo.get(("structure", layer.id), lambda: _structure(layer))
     for vertex, number in _block_codelets(layout, layer):
         shown = structure if vertex.name in ("forward", "backward", "source_gradient") else None
@@ -138,7 +138,7 @@ def _of_updates(layout: Layout, layer: Layer) -> Iterator[Use]:
         if len(rows) > halves:
             yield Use.of(updates, where.tiles, (len(rows) - halves) * groups)
         if where.replicas > 1:
-            shares = sample_groups(where.tile_neurons, where.columns, problem.target.workers, where.tile_samples)
+            shares = problem.sample_groups(where.tile_neurons, where.columns, where.tile_samples)
             several = np.flatnonzero(shares > 1)
             yield Use.of(sum_private(problem.costs), where.tiles[several], len(rows) * groups[several])
     if learned_scalars(layer):
@@ -229,7 +229,7 @@ def _of_owners(layout: Layout) -> Iterator[Use]:
         yield Use.of(sum_pieces(problem.costs), tiles, 1)
         yield Use.of(_update(problem), tiles, 1)
         groups = column_groups(where.tile_neurons, where.columns)
-        several = np.flatnonzero(sample_groups(where.tile_neurons, where.columns, problem.target.workers, where.tile_samples) > 1)
+        several = np.flatnonzero(problem.sample_groups(where.tile_neurons, where.columns, where.tile_samples) > 1)
         yield Use.of(sum_private(problem.costs), where.tiles[several], groups[several])
 
 
