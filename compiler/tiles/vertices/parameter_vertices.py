@@ -197,8 +197,8 @@ def weight_rows(costs: Mapping[str, CodeletCost], *, half: bool = False) -> Vert
 def _weight_rows_half(cost: CodeletCost) -> VertexSpec:
     fields = tuple(replace(f, type="half", align=4 if f.name == "rows" else 0) if f.type == "float" else f for f in _WEIGHT_ROWS)
     loops = (
-        *looping("runs of tiles", Amount("runs"), cost.run, "runs"),
-        *looping("groups of a tile", Amount("groups"), cost.lookup, "groups"),
+        *looping("runs of tiles", Amount("runs"), cost.run, "lists"),
+        *looping("groups of a tile", Amount("groups"), cost.lookup, "joined"),
         *looping("columns", Amount("columns"), cost.row, "copied"),
         *looping("weights", Amount("weights"), cost.element, "copied"),
     )
