@@ -17,7 +17,7 @@ from snnc.backends.cpu.neurons import SHORT, Function, backward_function, forwar
 from snnc.backends.cpu.operations import Statements
 from snnc.backends.cpu.stages import Stages, stages_of
 from snnc.backends.cpu.statements import BlockStatement
-from snnc.backends.native.composed_loss import plain_targets, target_setup
+from snnc.backends.native.composed_loss import target_setup
 from snnc.backends.native.contexts import Context, training_context
 from snnc.backends.native.memory import Needs
 from snnc.backends.native.row_buffers import ONE, RowBuffer, Slots
@@ -248,7 +248,7 @@ def _setup(storage: SequenceStorage, trains: bool) -> list[str]:
     if trains:
         classes = next(storage.size(o.record) for o in program.outputs if o.id == program.loss_output)
         loss = program.loss
-        own = isinstance(loss, Composed) and not plain_targets(loss)
+        own = isinstance(loss, Composed) and not loss.plain_targets
         lines.append(target_setup(loss) if isinstance(loss, Composed) and own else f"add_labels({classes});")
         if isinstance(program.loss, ExternalLoss):
             record = next(o.record for o in program.outputs if o.id == program.loss_output)

@@ -49,6 +49,7 @@ from snnc.compiler.tiles.vertices.control_vertices import (
     most_of_workers,
 )
 from snnc.compiler.tiles.vertices.cost import EVENT_SWEEP, SAMPLE_SWEEP, SUMMANDS, VALUE_SWEEP, CodeletCost
+from snnc.compiler.tiles.losses import loss_shape
 from snnc.compiler.tiles.vertices.loss_vertices import loss_scores, loss_sum, sample_loss
 from snnc.compiler.tiles.vertices.parameter_vertices import pack_rows, sum_pieces, sum_private, weight_rows
 from snnc.compiler.tiles.vertices.vertex_spec import VertexSpec
@@ -134,7 +135,8 @@ def assemble(net: PoplarNetwork) -> tuple[Assembly, Body]:
         add_external(net, assembly)
     elif net.training:
         loss = add_loss(net, assembly)
-        each, scores = sample_loss(net.costs, loss["title"]), loss_scores(net.costs, loss["title"])
+        shape = loss_shape(net.program)
+        each, scores = sample_loss(net.costs, shape), loss_scores(net.costs, shape)
         extras.append({"template": f"loss_{loss['title']}", "loss": loss, "vertex": each, "scores": scores})
         extras.append(_printed(loss_sum(net.costs)))
         extras += gradient_codelets(net)

@@ -9,7 +9,7 @@ from snnc.backends.poplar.streaming import NEXT_ROW, ROW, ROW_BEFORE, move_row
 from snnc.backends.poplar.vertices.external import SUM
 from snnc.backends.poplar.vertices.gradient_windows import REDUCE
 from snnc.backends.poplar.vertices.indexed import SHARED_SUMS
-from snnc.backends.poplar.vertices.losses import loss_sets
+from snnc.backends.poplar.vertices.losses import loads_targets_late, loss_sets
 from snnc.backends.poplar.vertices.norms import norm_sets
 from snnc.backends.poplar.vertices.parameters import PACKED_ROWS, WEIGHT_ROWS
 from snnc.backends.poplar.vertices.recompute import RESTORE, SAVE
@@ -43,9 +43,10 @@ def programs(net: PoplarNetwork, assembly: Assembly) -> list[str]:
     norm = [f"Execute({name})" for name in norm_sets(net)]
     update = ", ".join([*gradient_sums(net), *norm, "Execute(update_parameters)"])
     changed = "program::If(updating, refresh, Sequence{})" if accumulates(net) else "refresh"
+    before = "forward, load_labels" if loads_targets_late(net) else "load_labels, forward"
     return [
         *lines,
-        f"Sequence train{{load_labels, forward, {losses}, Execute(loss_sum), backward, {update}, {changed}}};",
+        f"Sequence train{{{before}, {losses}, Execute(loss_sum), backward, {update}, {changed}}};",
         f"return {{{start}, forward, train}};",
     ]
 

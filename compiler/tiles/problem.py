@@ -112,7 +112,7 @@ class MappingProblem:
     @property
     def loss_parts(self) -> int:
         """Summands of a sample's loss: one per worker if every step has its own loss."""
-        return self.target.workers if self.network.loss_parts_of_workers else 1
+        return self.target.workers if self.network.loss.reads_steps else 1
 
     def numbers_of_relay(self, bus: Bus) -> int:
         """Numbers with which a relay requests further windows of `bus`."""

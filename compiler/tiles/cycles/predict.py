@@ -465,17 +465,18 @@ def _sample_steps(layout: Layout) -> tuple[SuperstepDraft, ...]:
     """Workers of the tile of a sample's loss share its classes, if it has scores, then its steps."""
     problem, arrive = layout.problem, records_to_loss(layout)
     tiles, workers, start = np.array(layout.loss_tiles), problem.target.workers, problem.target.vertex_start_cycles
-    width, steps, cost = problem.network.loss_width, problem.steps, problem.costs
+    loss, steps, cost = problem.network.loss, problem.steps, problem.costs
     scores, adjoints = Load(problem), Load(problem)
-    own_classes, own_steps = ceil_div(width, workers), ceil_div(steps, workers)
+    own_classes, own_steps = ceil_div(loss.scores, workers), ceil_div(steps, workers)
     slowest = np.array([[start + worker_cycles(cost["loss_scores"], samples=own_classes, elements=own_classes * steps)]], dtype=np.float64)
     scores.add_kinds(tiles, np.zeros(len(tiles), dtype=np.int64), slowest, shared=True)
-    slowest = np.array([[start + worker_cycles(cost["loss"], samples=width, rows=own_steps, elements=own_steps * width)]], dtype=np.float64)
+    counts = {"samples": loss.width, "rows": own_steps, "elements": own_steps * loss.width, "values": loss.looked_at(steps)}
+    slowest = np.array([[start + worker_cycles(cost["loss"], **counts)]], dtype=np.float64)
     adjoints.add_kinds(tiles, np.zeros(len(tiles), dtype=np.int64), slowest, shared=True)
     back, nothing = (adjoints_to_blocks(layout),), ExchangeTraffic.none(problem)
-    if problem.network.loss_of_steps:
+    if not loss.scores:
         return (SuperstepDraft("loss: adjoints", "loss", 1, adjoints, arrive, back),)
-    again = arrive if problem.network.loss_parts_of_workers else nothing
+    again = arrive if loss.reads_steps else nothing
     return (SuperstepDraft("loss: scores", "loss", 1, scores, arrive), SuperstepDraft("loss: adjoints", "loss", 1, adjoints, again, back))
 
 

@@ -50,7 +50,8 @@ codelet             samples    events     sweeps; rows / products     neurons   
 ``gradient_window`` pieces     0          pairs of entries / pairs    0                         0
                                           x parts
 ``loss_scores``     classes    0          0                           0                         classes x steps (element)
-``loss``            classes    0          steps (row)                 0                         steps x classes (element)
+``loss``            classes    0          steps (row)                 0                         steps x classes (element), targets that
+                                                                                                every worker looks at (value)
 ``reduce``          0          0          0                           0                         floats summed (element)
 ``update``          0          0          pairs x passes over         0                         parameters updated (element)
                                           :data:`SUMMANDS` gradients
