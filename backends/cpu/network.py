@@ -10,7 +10,7 @@ from typing import Any
 from snnc.backends.codegen.names import comment_text
 from snnc.backends.codegen.safetensors_file import safetensors_header
 from snnc.backends.codegen.statements import Guarded, Statement
-from snnc.backends.codegen.updates import group_literals, group_numbers, groups_of
+from snnc.backends.codegen.updates import group_literals, group_numbers
 from snnc.backends.cpu.collapse import add_collapsed, add_collapsed_adjoint, collapsed
 from snnc.backends.cpu.needs import needs_of
 from snnc.backends.cpu.neurons import SHORT, Function, backward_function, forward_function
@@ -84,7 +84,7 @@ def network_context(storage: SequenceStorage, values: Mapping[str, Array], sizes
         "finish": made.finish,
         "update": _updates(program),
         "updated": [u.parameter for u in program.update],
-        "groups": [group_literals(group) for group in groups_of(program)],
+        "groups": group_literals(program),
         "tables": len(made.tables),
         "readout": made.readout,
         "scored": {"rows": record, "adjoint": f"d_{record}", "steps": "steps"} | made.scored,

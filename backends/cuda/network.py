@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple
 
 from snnc.backends.codegen.names import comment_text
 from snnc.backends.codegen.safetensors_file import safetensors_header
-from snnc.backends.codegen.updates import group_literals, group_numbers, groups_of
+from snnc.backends.codegen.updates import group_literals, group_numbers
 from snnc.backends.cuda.kernels.copies import LANES, WeightCopy
 from snnc.backends.cuda.kernels.gradients import Gradients
 from snnc.backends.cuda.kernels.steps import Steps
@@ -120,7 +120,7 @@ def network_context(
             {"name": p, "learned": f"{p}_learned", "numbers": max(1, program.parameters[p].value.size), "group": groups.get(p)}
             for p in learned
         ],
-        "groups": [group_literals(group) for group in groups_of(program)],
+        "groups": group_literals(program),
         "tables": len(steps.connections.tables.tables),
         "record": record,
         "classes": storage.size(record) if record is not None else 0,

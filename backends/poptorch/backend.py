@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from snnc.compiler.ir.step_program import StepProgram
     from snnc.compiler.tiles.planning.options import PlanOptions
 
+_NOT_OF_POPTORCH: Final = ("nesterov", "clip_value", "clip_norm", "loss_scale", "l1", "bound")
+"""Settings that no optimiser of PopTorch has."""
 USUAL: Final = "gc200"
 """The machine of the target ``poptorch`` without a machine name."""
 
@@ -57,16 +59,15 @@ class PopTorchBackend(TileBackend[PopTorchOptions]):
         Raises
         ------
         UnsupportedOnPopTorchError
-            Nesterov's momentum, clipping, a scaled loss, dropout, or a composed loss.
+            Nesterov's momentum, clipping, a scaled loss, L1 or bounds of parameters, dropout, or a composed loss.
         """
         from snnc.backends.poptorch.errors import UnsupportedOnPopTorchError
         from snnc.compiler.losses.composed import Composed
         from snnc.compiler.neurons.library.dropout import is_dropout
 
         optimizer = program.optimizer
-        given = (
-            [] if optimizer is None else [n for n in ("nesterov", "clip_value", "clip_norm", "loss_scale") if getattr(optimizer, n, None)]
-        )
+        settings = () if optimizer is None else (optimizer, *optimizer.groups)
+        given = [name for name in _NOT_OF_POPTORCH if any(getattr(of, name, None) for of in settings)]
         if given:
             raise UnsupportedOnPopTorchError(
                 f"the optimizer has {' and '.join(given)}, and train.py of the package trains with the optimisers of PopTorch, which do "

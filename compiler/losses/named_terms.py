@@ -73,7 +73,10 @@ def regulariser(name: str, of: str | None = None, bound: float | None = None, we
     kind, _, read = name.partition("_")
     if kind not in REGULARISERS or read not in _REGULARISED:
         known = ", ".join(f"{kind}_{read}" for kind in REGULARISERS for read in _REGULARISED)
-        raise UnknownLossError(f"the regulariser {name!r} is not known; there are {known}.")
+        raise UnknownLossError(
+            f"the regulariser {name!r} is not known; there are {known}. Those of weights are settings of the optimizer: l1, weight_decay "
+            "and bound, for all parameters or a group."
+        )
     # A rate is not negative, and that of a silent neuron has a derivative too.
     equation = "x" if name == "l1_rate" else REGULARISERS[kind]
     if (bound is not None) != ("{0}" in equation):
