@@ -59,10 +59,9 @@ class PopTorchBackend(TileBackend[PopTorchOptions]):
         Raises
         ------
         UnsupportedOnPopTorchError
-            Nesterov's momentum, clipping, a scaled loss, L1 or bounds of parameters, dropout, or a composed loss.
+            Nesterov's momentum, clipping, a scaled loss, L1 or bounds of parameters, or dropout.
         """
         from snnc.backends.poptorch.errors import UnsupportedOnPopTorchError
-        from snnc.compiler.losses.composed import Composed
         from snnc.compiler.neurons.library.dropout import is_dropout
 
         optimizer = program.optimizer
@@ -78,11 +77,6 @@ class PopTorchBackend(TileBackend[PopTorchOptions]):
             raise UnsupportedOnPopTorchError(
                 f"{dropped[0]!r} drops neurons in training, and train.py of the package draws no masks; compile for the machine itself, "
                 "whose session does, or leave the dropout out."
-            )
-        if isinstance(program.loss, Composed):
-            raise UnsupportedOnPopTorchError(
-                "train.py of the package computes its loss in PyTorch, and a composed loss has no such form; take one of ce_count, "
-                "ce_rate, ce_mean_membrane, ce_max_membrane (also with classes=) and mse_count, or compile for the machine itself."
             )
         super().check(program, options)
 

@@ -18,10 +18,12 @@ from snnc.backends.poplar.emit import print_files
 from snnc.backends.poplar.parts import Body
 from snnc.backends.poplar.tables import plan_tables
 from snnc.backends.poptorch.build import SOURCES
+from snnc.backends.poptorch.composed_loss import composed_context, targets_description
 from snnc.backends.poptorch.operation import PopartOperation, assemble, operation_context
 from snnc.compiler.ir.plan import Plan
 from snnc.compiler.ir.plan_json import plan_to_json
 from snnc.compiler.ir.step_program import OutputInfo, StepProgram
+from snnc.compiler.losses.composed import Composed
 from snnc.compiler.losses.optimizers import Optimizer, UpdateOptions, settings_of
 
 DOMAIN: Final = "snnc"
@@ -80,7 +82,10 @@ def render(operation: PopartOperation) -> dict[str, str]:
     loss = operation.program.loss
     if operation.plan.training and loss is not None:
         names |= {n: f"poptorch/{n}" for n in TRAINED} | {f"{PACKAGE}/loss.py": f"poptorch/package/loss_{loss.name}.py"}
-        context["loss"] = {"steps": operation.plan.steps, **asdict(loss)}  # type: ignore[call-overload]  # losses are dataclasses
+        if isinstance(loss, Composed):
+            context["loss"] = composed_context(loss, operation.plan.steps)
+        else:
+            context["loss"] = {"steps": operation.plan.steps, **asdict(loss)}  # type: ignore[call-overload]  # losses are dataclasses
     content = print_files(operation.net, {"network.hpp": names["network.hpp"]}, context | {"operation": ""})["network.hpp"]
     tables = b"".join(bytes(chunk) for chunk in plan_tables(operation.net))
     context["operation"] = f"Network{hashlib.sha256(content.encode() + tables).hexdigest()[:12]}"
@@ -112,6 +117,7 @@ def description(operation: PopartOperation, name: str) -> Body:
             for p in program.parameters.values()
         ],
         "states": [name for name in operation.values if name not in program.parameters],
+        **({"targets": targets_description(program.loss, plan.steps)} if plan.training and isinstance(program.loss, Composed) else {}),
         "loss_output": None if operation.loss_output is None else program.outputs.index(operation.loss_output),
         "optimizer": None if program.optimizer is None else optimizer_settings(program, program.optimizer),
     }
