@@ -122,8 +122,8 @@ class SpikeLimits:
         """
         if self.capacity is None or self.policy is None or self._largest is None:
             raise SpikeLimitError(
-                "the program has no capacity that a run can change; compile for the target 'reference' or 'cpu' with mode='drop' and the "
-                "largest capacity. Machines plan theirs when they compile."
+                "the program has no capacity that a run can change; compile for the target 'reference', 'cpu' or 'cuda' with mode='drop' "
+                "and the largest capacity. Machines plan theirs when they compile."
             )
         wanted = self.capacity if capacity is None else _capacity(capacity, self._largest)
         chosen = self.policy if policy is None else policy

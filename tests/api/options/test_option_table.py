@@ -264,7 +264,7 @@ def test_another_target_runs_with_those_options_that_it_takes(tmp_path):
     assert Options("gc200", mode="drop").retargeted("reference") == Options("reference")
     assert Options("gc200", mode="drop", capacity=3).retargeted("reference") == Options("reference", mode="drop", capacity=3)
     assert Options("gc200", capacity=3).retargeted("reference") == Options("reference")
-    assert Options("cpu", mode="drop", capacity=3, drop="random").retargeted("cuda") == Options("cuda")
+    assert Options("cpu", mode="drop", capacity=3, drop="random").retargeted("cuda") == Options("cuda", mode="drop", capacity=3, drop="random")
 
 
 def test_a_project_that_drops_spikes_says_so_where_it_is_compared_or_moved(folder, monkeypatch):
