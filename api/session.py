@@ -22,11 +22,12 @@ from snnc.backends.runtime.engine import Engine, Initial, profile_of
 from snnc.backends.runtime.events import InputValues, densely
 from snnc.backends.runtime.history import Epoch, History, TrainingProgress
 from snnc.backends.session import Input
+from snnc.backends.training.capacities import ScheduledCapacity
 from snnc.backends.training.checkpoint import Checkpoints
 from snnc.backends.training.data import Validated
 from snnc.backends.training.metrics import Metric
 from snnc.backends.training.plan import LearningRate
-from snnc.backends.training.run_values import Scheduled, WindowArgument
+from snnc.backends.training.run_values import WindowArgument
 from snnc.backends.training.stopping import Monitor
 from snnc.backends.training.validating import SpikeCounter
 from snnc.compiler.ir.arrays.array_parts import arrays_with_parts
@@ -80,7 +81,7 @@ class Session(session.BackendSession):
         batch: int | None = None,
         learning_rate: LearningRate = None,
         gradient_window: WindowArgument = None,
-        capacity: Scheduled | None = None,
+        capacity: ScheduledCapacity | None = None,
         shuffle: bool = True,
         seed: int | None = None,
         accumulate: int = 1,

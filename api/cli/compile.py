@@ -73,7 +73,12 @@ def compile_(
         ),
     ] = None,
     capacity: Annotated[
-        int | None, typer.Option("--capacity", help=help_of("capacity", "Spikes of a source that one window, or step, moves."))
+        str | None,
+        typer.Option(
+            "--capacity",
+            metavar="SPIKES",
+            help=help_of("capacity", "Spikes of a source that one window, or step, moves: 64, '5 %' of its neurons, '5 %; hidden=20'."),
+        ),
     ] = None,
     parts: Annotated[
         int | None,

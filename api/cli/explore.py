@@ -49,7 +49,9 @@ def explore(
     surrogate: Annotated[
         str | None, typer.Option("--surrogate", help=help_of("surrogate", "Derivative of a spike: atan (default), fast_sigmoid:25 …"))
     ] = None,
-    capacity: Annotated[int | None, typer.Option("--capacity", help="Spikes a sample that one window moves.")] = None,
+    capacity: Annotated[
+        str | None, typer.Option("--capacity", help="Spikes a sample that one window moves: 64, '5 %', '5 %; hidden=20'.")
+    ] = None,
     mode: Annotated[str, typer.Option("--mode", help="More spikes than that: exact (further windows) or drop.")] = "exact",
     strategy: Annotated[str, typer.Option("--strategy", help="snnc, or a baseline: linear, random, metis, greedy.")] = "snnc",
     input_kind: Annotated[str | None, typer.Option("--input-kind", help="What the inputs hold: spikes (0 or 1) or values.")] = None,

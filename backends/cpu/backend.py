@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from snnc.backends.runtime.engine import Engine
     from snnc.compiler.ir.plan import Mode, Precision
     from snnc.compiler.ir.step_program import StepProgram
+    from snnc.compiler.lowering.capacities import Capacities
     from snnc.compiler.lowering.spike_limits import DropPolicy, SpikeLimit
 
 
@@ -21,7 +22,7 @@ class CpuOptions(TargetOptions):
 
     seed: int = field(default=0, metadata=TRAINING)
     truncate: int | None = field(default=None, metadata=TRAINING)
-    capacity: int | None = None
+    capacity: int | Capacities | None = None
     mode: Mode = "exact"
     drop: DropPolicy = "lowest"
     memory: int | None = None

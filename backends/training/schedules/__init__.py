@@ -6,9 +6,10 @@ from snnc.backends.training.schedules.base import Moment, Schedule, ScheduleErro
 from snnc.backends.training.schedules.combined import ByEpoch, WarmUp
 from snnc.backends.training.schedules.curves import Constant, Cosine, Exponential, Linear, OneCycle, Steps
 from snnc.backends.training.schedules.plateau import Plateau
-from snnc.backends.training.schedules.text import parse_schedule, schedule_text
+from snnc.backends.training.schedules.text import FUNCTION, Scheduled, parse_schedule, schedule_text, value_text
 
 __all__ = [
+    "FUNCTION",
     "ByEpoch",
     "Constant",
     "Cosine",
@@ -19,9 +20,11 @@ __all__ = [
     "Plateau",
     "Schedule",
     "ScheduleError",
+    "Scheduled",
     "Steps",
     "WarmUp",
     "parse_schedule",
     "schedule_text",
     "value_at",
+    "value_text",
 ]

@@ -21,6 +21,7 @@ from snnc.backends.runtime.errors import SpikeLimitError
 from snnc.compiler.lowering.spike_limits import SpikeLimit, choice_key, limited_sources, scores, sent
 from snnc.compiler.neurons.surrogates.library import fast_sigmoid
 
+
 def step_by_step(program, x, target, limit):
     """Loss and gradients of :func:`nets.dense` by snnTorch: what is dropped is a constant."""
     spike = fast_sigmoid_spike()
