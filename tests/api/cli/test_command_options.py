@@ -83,7 +83,7 @@ SAME: dict[str, To] = {
     "loss_output": To("a.b", OPTIONS, "loss_output", "a.b", LOSS),
     "optimizer": To("sgd", OPTIONS, "optimizer", "sgd", LOSS),
     "surrogate": To("atan:3", OPTIONS, "surrogate", "atan:3", LOSS),
-    "capacity": To("7", OPTIONS, "capacity", 7),
+    "capacity": To("5 %", OPTIONS, "capacity", "5 %"),
     "mode": To("drop", OPTIONS, "mode", "drop"),
 }
 PASSED: dict[str, dict[str, To]] = {
