@@ -11,7 +11,6 @@ from snnc.backends.backend import TRAINING, Backend, Built, Placed, TargetOption
 if TYPE_CHECKING:
     from snnc.backends.runtime.engine import Engine
     from snnc.compiler.ir.plan import Mode, Precision
-    from snnc.compiler.ir.step_program import StepProgram
     from snnc.compiler.lowering.capacities import Capacities
     from snnc.compiler.lowering.spike_limits import DropPolicy, SpikeLimit
 
@@ -38,19 +37,6 @@ class CpuBackend(Backend[CpuOptions]):
         from snnc.compiler.lowering.spike_limits import limit_of
 
         return limit_of(options)
-
-    def check(self, program: StepProgram, options: CpuOptions) -> None:
-        """Refuse maxima over whole axes of spikes that may be dropped: they do not read lists.
-
-        Raises
-        ------
-        SpikeLimitError
-            With the connection.
-        """
-        del options
-        from snnc.backends.native.limits import check_limits
-
-        check_limits(program)
 
     def emit(self, placed: Placed, options: CpuOptions, folder: Path) -> None:
         """Write the program, its tables and weights; refuse a bound on memory that it cannot keep."""

@@ -84,9 +84,11 @@ class TileBackend(Backend[Own]):
         return target
 
     def prepare(self, graph: Graph, options: Own) -> Graph:
-        """Fill up weights that tiles hold best as dense ones."""
+        """Fill up weights that tiles hold best as dense ones; not where dense ones return less gradient, to what is sent alone."""
         from snnc.compiler.passes.fill_sparse import FillSparse
 
+        if options.mode == "drop":
+            return graph
         return FillSparse(trains=options.loss is not None, least=FILLED)(graph)
 
     def halves(self, options: Own) -> tuple[Half, ...]:

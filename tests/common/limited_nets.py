@@ -3,7 +3,7 @@
 import cpu_projects
 import numpy as np
 import pytest
-from indexed_nets import convolutional, sparse_recurrent
+from indexed_nets import choosing, convolutional, sparse_recurrent
 from nets import dense, feedback, recurrent
 from poplar_projects import several_inputs
 
@@ -15,7 +15,7 @@ from snnc.compiler.lowering.window_values import is_run_value
 from snnc.compiler.neurons.surrogates.library import fast_sigmoid
 
 STEPS, BATCH = 9, 5
-NETS = {make.__name__: make for make in (recurrent, several_inputs, convolutional, sparse_recurrent, feedback)}
+NETS = {make.__name__: make for make in (recurrent, several_inputs, convolutional, sparse_recurrent, feedback, choosing)}
 
 
 def events(random):
