@@ -8,10 +8,10 @@ from typing import Final
 
 from snnc.backends.folders.manifest import TRAINED
 from snnc.backends.runtime.errors import UnfinishedTrainingError, WeightFileError
-from snnc.backends.training.capacities import ScheduledCapacity
-from snnc.backends.training.checkpoint import Position, read_position
-from snnc.backends.training.run_values import WindowArgument
+from snnc.backends.training.saving.checkpoint import Position, read_position
 from snnc.backends.training.schedules import FUNCTION
+from snnc.backends.training.updates.capacities import ScheduledCapacity
+from snnc.backends.training.updates.run_values import WindowArgument
 
 SETTINGS: Final = ("epochs", "first_epoch", "learning_rate", "gradient_window", "capacity", "accumulate", "seed")
 """Fields of :class:`Settings` that are arguments of ``fit``, in their order."""

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 import snnc
 from snnc.backends.runtime.errors import ResumeError, SpikeLimitError
-from snnc.backends.training.capacities import CapacityPlan
-from snnc.backends.training.schedules import Linear, Moment
+from snnc.backends.training.schedules import LinearSchedule, TrainingPosition
+from snnc.backends.training.updates.capacities import CapacityPlan
 from snnc.compiler.lowering.capacities import Capacities, CapacityTextError, Share, parse_capacity
 from snnc.compiler.lowering.spike_limits import limited_sources
 from snnc.errors import OptionValueError
@@ -69,7 +69,7 @@ def test_capacities_change_in_a_run_up_to_the_compiled_ones():
 def test_schedules_by_source_are_followed_and_resumed_by_their_text(tmp_path):
     seen = []
     with compiled("50 %") as session:
-        given_ = {"input": Linear(10, 4, updates=3), "*": Share(Linear(50, 20, updates=3))}
+        given_ = {"input": LinearSchedule(10, 4, updates=3), "*": Share(LinearSchedule(50, 20, updates=3))}
         kept = snnc.Checkpoints(tmp_path / "c")
         session.fit(X, Y, epochs=1, batch=6, capacity=given_, callback=lambda _: seen.append(session.capacity), checkpoints=kept)
         text = CapacityPlan.of(given_).text
@@ -124,7 +124,7 @@ def test_recipes_have_capacities_as_text_and_tables(tmp_path):
     assert read_recipe(path)["capacity"] == "linear:10,5,epochs=2 %"
     path.write_text('[capacity]\n"*" = "5 %"\nhidden = "linear:20,10,epochs=3"\n')
     plan = CapacityPlan.of(read_recipe(path)["capacity"])
-    assert plan.at(Moment(0, 0, 10)) == Capacities(Share(5.0), (("hidden", 20.0),))
+    assert plan.at(TrainingPosition(0, 0, 10)) == Capacities(Share(5.0), (("hidden", 20.0),))
     for wrong in ("capacity = true", "[capacity]\nhidden = [1]", 'capacity = "sometimes"', "[capacity]"):
         path.write_text(wrong + "\n")
         with pytest.raises(RecipeError, match=r"line 1: capacity = .* must be a number of 1 or more, a share"):

@@ -10,8 +10,8 @@ import numpy as np
 
 from snnc.backends.runtime.engine import Engine
 from snnc.backends.runtime.errors import GradientWindowError
-from snnc.backends.training.capacities import CapacityPlan, ScheduledCapacity, SpikeLimits
-from snnc.backends.training.schedules import Moment, Scheduled, parse_schedule, value_at, value_text
+from snnc.backends.training.schedules import Scheduled, TrainingPosition, parse_schedule, value_at, value_text
+from snnc.backends.training.updates.capacities import CapacityPlan, ScheduledCapacity, SpikeLimits
 from snnc.compiler.ir.step_program import StepProgram
 from snnc.compiler.lowering.window_values import window_parameters
 
@@ -127,7 +127,7 @@ class RunValues:
         """The gradient window as a checkpoint names it: numbers, schedules as text, functions as :data:`FUNCTION`; nothing if not given."""
         return _TO.join(value_text(end) for end in self._ends)
 
-    def set_for(self, when: Moment) -> None:
+    def set_for(self, when: TrainingPosition) -> None:
         """Set the values of the update after `when`.
 
         Raises

@@ -12,7 +12,7 @@ import numpy as np
 
 from snnc.backends.runtime.engine import Engine
 from snnc.backends.runtime.errors import SpikeLimitError
-from snnc.backends.training.schedules import Moment, Scheduled, parse_schedule, value_at, value_text
+from snnc.backends.training.schedules import Scheduled, TrainingPosition, parse_schedule, value_at, value_text
 from snnc.compiler.ir.shapes import size
 from snnc.compiler.ir.step_program import StepProgram
 from snnc.compiler.lowering.capacities import (
@@ -49,7 +49,7 @@ class _Entry:
             raise CapacityTextError(f"the capacity {raw!r} is no number, share or schedule.")
         return _Entry(value, share)
 
-    def at(self, when: Moment, given: str) -> float | Share:
+    def at(self, when: TrainingPosition, given: str) -> float | Share:
         value = value_at(self.value, when) if callable(self.value) else self.value
         return checked_share(value, given) if self.share else value
 
@@ -77,7 +77,7 @@ class CapacityPlan:
         default, named = split_capacity(given)
         return CapacityPlan(None if default is None else _Entry.of(default), {name: _Entry.of(raw) for name, raw in named.items()})
 
-    def at(self, when: Moment) -> float | Capacities:
+    def at(self, when: TrainingPosition) -> float | Capacities:
         """Return the capacities of the update after `when`."""
         default = None if self.default is None else self.default.at(when, self.text)
         if not self.named and default is not None and not isinstance(default, Share):
