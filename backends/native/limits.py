@@ -1,4 +1,4 @@
-"""What a native program cannot do with sources that drop spikes."""
+"""Operations that native programs do not support on sources that drop spikes."""
 
 from __future__ import annotations
 

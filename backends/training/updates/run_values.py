@@ -23,7 +23,7 @@ WindowArgument: TypeAlias = Scheduled | tuple[Scheduled, Scheduled] | None
 
 _TO: Final = " to "
 FUNCTION: Final = "function"
-"""How a checkpoint names a function that is no schedule."""
+"""Name of a function that is not a schedule, in checkpoints."""
 
 
 class GradientWindow:
@@ -57,7 +57,7 @@ class GradientWindow:
         if places is None:
             raise GradientWindowError(
                 "the network was compiled without a gradient window, so its gradient reaches all neurons; compile with "
-                "gradient_window=LOW, the widest one (-100 shuts out nobody)."
+                "gradient_window=LOW, the widest one (-100 excludes no neuron)."
             )
         ends = low, places.widest[1] if high is None else high
         self._check(ends, places.widest)
@@ -194,12 +194,12 @@ class RunValues:
 
     @property
     def capacity_text(self) -> str:
-        """The capacity as :attr:`window_text` names a window."""
+        """The capacity in the form of :attr:`window_text`."""
         return "" if self._capacity is None else _words(self._capacity)
 
     @property
     def window_text(self) -> str:
-        """The gradient window as a checkpoint names it: numbers, schedules as text, functions as :data:`FUNCTION`; nothing if not given."""
+        """The gradient window for a checkpoint: numbers, schedules as text, functions as :data:`FUNCTION`; nothing if not given."""
         return _TO.join(_words(end) for end in self._ends)
 
     def set_for(self, when: TrainingPosition) -> None:
