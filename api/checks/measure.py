@@ -68,7 +68,7 @@ def measure(graph: Graph, data: Path) -> MeasuredSynops:
 
 
 def _probed(graph: Graph, ports: PortMap) -> tuple[Graph, dict[str, tuple[str, str]]]:
-    """Return the graph with outputs for each population's first port and for every port that feeds synapses, and the port of each output."""
+    """Return the graph with outputs for each population's first port and every port that feeds synapses, and the port of each output."""
     wanted = {(e.source, e.source_port) for n in graph.names if has_synapses(graph.operation(n)) for e in graph.incoming(n)}
     wanted |= {(n, p.model.outputs[0]) for n, p in graph.of_type(Population)}
     probed, probes = graph.copy(), {}
