@@ -41,7 +41,7 @@ def infer(flat: Flat) -> Shapes:
         name = waiting.popleft() if waiting else stuck.popleft()
         if name in shapes.entering:
             continue
-        if _settle(name, flat, shapes, wait=wait):
+        if _infer_node(name, flat, shapes, wait=wait):
             waiting.extend([*flat.out_of(name), *(s for s in flat.into(name) if flat.nodes[s].type == "Input")])
             tried = 0
         elif not wait:
@@ -58,7 +58,7 @@ def infer(flat: Flat) -> Shapes:
     return shapes
 
 
-def _settle(name: str, flat: Flat, shapes: Shapes, *, wait: bool) -> bool:
+def _infer_node(name: str, flat: Flat, shapes: Shapes, *, wait: bool) -> bool:
     """Find the shapes of a node; with `wait`, only once all its inputs are known, unless the node itself defines its shape."""
     node = flat.nodes[name]
     sources = flat.into(name)

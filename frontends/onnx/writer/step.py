@@ -125,11 +125,11 @@ class ScanBody:
                 self.carried.append(LoopVariable(late.name, start, result, late.shape))
                 source = late
 
-    def _expanded(self, value: Array, shape: Shape, hint: str, home: tuple[str, str] | None = None) -> str:
-        """Name of `value`, the field `home` of the graph, for every sample, in the main graph."""
+    def _expanded(self, value: Array, shape: Shape, hint: str, field: tuple[str, str] | None = None) -> str:
+        """Name of `value`, the field `field` of the graph, for every sample, in the main graph."""
         number = self.main.constants.floats(value, "number")
-        if home is not None:
-            self.main.constants.fields[home] = number
+        if field is not None:
+            self.main.constants.fields[field] = number
         return self.main.node("Expand", number, self.full_shape(shape), hint=hint)
 
     def _population(self, name: str, population: Population) -> None:

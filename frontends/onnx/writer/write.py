@@ -134,7 +134,7 @@ class _ModelWriter:
         for (name, port), value in step.values.items():
             if isinstance(self.graph.operation(name), Population):
                 values.setdefault(name, {})[port] = value.name
-        return describe(self.graph, lambda *home: self.constants.fields.get(home), self.constants.arrays.get, values, digest)
+        return describe(self.graph, lambda *field: self.constants.fields.get(field), self.constants.arrays.get, values, digest)
 
     # ---- inputs ------------------------------------------------------------------------------------------------
 
