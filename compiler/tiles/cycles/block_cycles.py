@@ -18,8 +18,8 @@ from snnc.compiler.tiles.placement.cut import AnyCut
 from snnc.compiler.tiles.placement.grouping import Floats, Ints, ceil_div, column_groups, largest_share, sample_groups
 from snnc.compiler.tiles.problem import MappingProblem
 from snnc.compiler.tiles.vertices.block_codelets import block_loops
-from snnc.compiler.tiles.vertices.cost import SUMMANDS, CodeletCost
 from snnc.compiler.tiles.vertices.loops import LoopsByPlace, cycles_of
+from snnc.compiler.tiles.vertices.parameter_vertices import summands, update
 
 PARTS: Final = ("forward", "backward", "source_gradient")
 
@@ -183,14 +183,11 @@ def _update(problem: MappingProblem, layer: Layer, cut: AnyCut, neurons: Ints) -
     shares = sample_groups(neurons, cut.columns, problem.target.workers, cut.samples(problem.batch))
     summed = moved = updated = 0.0 * neurons
     if learned:
-        cost = problem.costs["update"]
-        summed = elements / 2 * (_sum_of_pair(cost, shares) + _sum_of_pair(cost, cut.replicas) / cut.replicas)
+        vertex = update(problem.costs, problem.network.moments)
+        private, replicas = (cycles_of(vertex.by_place["sums"], {"count": 2, **summands(parts)}) for parts in (shares, cut.replicas))
+        summed = elements / 2 * (private + replicas / cut.replicas)
         moved = 2 * FLOAT * elements * (1 - 1 / cut.replicas) / problem.target.exchange_bytes_per_cycle
-        updated = elements / cut.replicas * cost.element
+        updated = elements / cut.replicas * vertex.trip("parameters")
     found: Floats = (summed + moved + updated) / problem.schedule.iterations(problem.steps) + 0.0 * neurons
     return found
 
-
-def _sum_of_pair(cost: CodeletCost, parts: Any) -> Any:
-    """Worker cycles to add up `parts` gradients of two elements."""
-    return cost.row * ceil_div(parts - 1, SUMMANDS) + cost.product * (parts - 1)

@@ -21,7 +21,7 @@ from snnc.compiler.tiles.placement.grouping import Floats
 from snnc.compiler.tiles.relays.buses import Bus
 from snnc.compiler.tiles.schedule.timeline import Sums
 from snnc.compiler.tiles.vertices.block_codelets import block_loops
-from snnc.compiler.tiles.vertices.cost import worker_cycles
+from snnc.compiler.tiles.vertices.gradient_vertices import remember
 from snnc.compiler.tiles.vertices.loops import Loop, cycles_of
 
 NOTHING = WindowContents(lambda link: 0.0, lambda link: 0.0, lambda link: 0.0)
@@ -173,8 +173,8 @@ def round_load(layout: Layout, part: str) -> Load:
     for bus_id in layout.reductions if backward else ():
         relays = layout.relays[problem.bus[bus_id].source] if bus_id in limited else ()
         samples = np.array([relay.samples for relay in relays])
-        cost = worker_cycles(problem.costs["transpose"], elements=samples)
-        load.add(np.array([relay.tile for relay in relays], dtype=np.int64), problem.target.vertex_start_cycles + cost)
+        cycles = remember(problem.costs).cycles({"samples": samples})
+        load.add(np.array([relay.tile for relay in relays], dtype=np.int64), problem.target.vertex_start_cycles + cycles)
     return load
 
 

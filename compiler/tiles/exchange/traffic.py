@@ -39,6 +39,7 @@ from snnc.compiler.tiles.problem import MappingProblem
 from snnc.compiler.tiles.relays.buses import Bus
 from snnc.compiler.tiles.relays.relay_cycles import mask_rows
 from snnc.compiler.tiles.schedule.window_test import LevelReads, WindowTest, window_test
+from snnc.compiler.tiles.vertices.control_vertices import most
 
 RATES = 2 * FLOAT
 """Bytes of the two numbers that every update reads: the learning rate and a correction."""
@@ -94,7 +95,7 @@ class Layout:
             return None
         tiles = [relay.tile for bus in problem.requesting_buses for relay in self.relays[bus.source]]
         numbers = [problem.numbers_of_relay(bus) for bus in problem.requesting_buses for _ in self.relays[bus.source]]
-        return window_test(direction, 1 + problem.further.both, tiles, numbers, problem.target, problem.costs["most"])
+        return window_test(direction, 1 + problem.further.both, tiles, numbers, problem.target, most(problem.costs))
 
     @cached_property
     def reductions(self) -> Mapping[str, BusReduction]:

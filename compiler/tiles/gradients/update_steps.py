@@ -29,7 +29,8 @@ from snnc.compiler.tiles.placement.grouping import Floats, Ints, ceil_div, colum
 from snnc.compiler.tiles.placement.tile_range import TileRange
 from snnc.compiler.tiles.problem import MappingProblem
 from snnc.compiler.tiles.schedule.superstep import SuperstepDraft
-from snnc.compiler.tiles.vertices.cost import SUMMANDS, CodeletCost, worker_cycles
+from snnc.compiler.tiles.vertices.parameter_vertices import squares, sum_pieces, sum_private, summands, update
+from snnc.compiler.tiles.vertices.vertex_spec import VertexSpec
 
 
 def update_steps(layout: Layout) -> tuple[SuperstepDraft, ...]:
@@ -91,8 +92,8 @@ def _add_owners(layout: Layout, layers: Sequence[Layer], load: Load | Work) -> N
     problem = layout.problem
     for tiles, count, pieces, values in owned_work(layout, layers):
         workers = problem.target.workers
-        cost = worker_cycles(problem.costs["sum_pieces"], elements=count, rows=pieces / workers, values=values / workers)
-        load.add(tiles, problem.target.vertex_start_cycles + cost, workers)
+        cycles = sum_pieces(problem.costs).cycles({"count": count, "number": pieces / workers, "values": values / workers})
+        load.add(tiles, problem.target.vertex_start_cycles + cycles, workers)
 
 
 def _add_private(layout: Layout, layers: Sequence[Layer], load: Load | Work) -> None:
@@ -107,49 +108,44 @@ def _add_private(layout: Layout, layers: Sequence[Layer], load: Load | Work) -> 
         where = found.target
         shares = sample_groups(where.tile_neurons, where.columns, problem.target.workers, where.tile_samples)
         size = layout.holdings(layout.problem.by_id[found.link.target])(found.indexed, "target").largest["size"]
-        cost = worker_cycles(problem.costs["update"], **_summed(problem, size, shares))
+        cycles = sum_private(problem.costs).cycles(_summed(problem, size, shares))
         groups = column_groups(where.tile_neurons, where.columns) * (shares > 1)
-        load.add(where.tiles, problem.target.vertex_start_cycles + cost, groups * problem.target.workers)
+        load.add(where.tiles, problem.target.vertex_start_cycles + cycles, groups * problem.target.workers)
 
 
 def _add_update(layout: Layout, layers: Sequence[Layer], load: Load | Work) -> None:
     """The first block of each column group sums gradients and updates its share of a parameter; those of all neurons on one tile."""
-    _add_shares(layout, layers, load, "update", sums=not layout.problem.network.square)
+    vertex = update(layout.problem.costs, layout.problem.network.moments)
+    _add_shares(layout, layers, load, vertex, sums=not layout.problem.network.square)
 
 
 def _add_squares(layout: Layout, layers: Sequence[Layer], load: Load | Work) -> None:
     """The same sum of gradients before a clipped update, and the squares of the sums."""
-    _add_shares(layout, layers, load, "squares", sums=True)
+    _add_shares(layout, layers, load, squares(layout.problem.costs), sums=True)
 
 
-def _add_shares(layout: Layout, layers: Sequence[Layer], load: Load | Work, name: str, *, sums: bool) -> None:
-    """Vertices of the kind `name` that hold a share of a parameter's sum of gradients each, and perhaps form the sums."""
+def _add_shares(layout: Layout, layers: Sequence[Layer], load: Load | Work, vertex: VertexSpec, *, sums: bool) -> None:
+    """Vertices that hold a share of a parameter's sum of gradients each, and perhaps form the sums."""
     problem = layout.problem
-    cost, start = problem.costs[name], problem.target.vertex_start_cycles
+    start = problem.target.vertex_start_cycles
     for layer in layers:
-        for cycles, number in _of_layer(layout, layer, name, partial(_updates, cost=cost, sums=sums)):
+        for cycles, number in _of_layer(layout, layer, vertex.name, partial(_updates, vertex=vertex, sums=sums)):
             load.add(layout.range_of(layer).tiles, cycles, number)
     for layer in layers:
         where, scalars = layout.range_of(layer), learned_scalars(layer)
         held = shapes(layout.cut_of(layer), where.tile_neurons, where.tile_samples, problem.target.workers) if scalars else ()
         blocks = sum(int(shape.number.sum()) for shape in held)
-        cycles = start + worker_cycles(cost, elements=2, **_summed(problem, 1, blocks if sums else 1))
+        cycles = start + vertex.cycles(_summed(problem, 1, blocks if sums else 1))
         load.add(int(where.tiles[0]), cycles, scalars * problem.target.workers)
     for tiles, count, _, _ in owned_work(layout, layers):
-        counts = _summed(problem, count, problem.target.workers if sums else 1)
-        each = np.broadcast_to(start + worker_cycles(cost, elements=2 * _pairs_of_worker(problem, count), **counts), tiles.shape)
+        amounts = _summed(problem, count, problem.target.workers if sums else 1)
+        each = np.broadcast_to(start + vertex.cycles(amounts), tiles.shape)
         load.add(np.repeat(tiles, problem.target.workers), np.repeat(each, problem.target.workers))
 
 
 def _summed(problem: MappingProblem, elements: Any, parts: Any) -> dict[str, Any]:
-    """Counts of a worker that adds up `parts` gradients of so many elements."""
-    pairs = _pairs_of_worker(problem, elements)
-    return {"rows": pairs * ceil_div(parts - 1, SUMMANDS), "products": pairs * (parts - 1)}
-
-
-def _pairs_of_worker(problem: MappingProblem, elements: Any) -> Any:
-    """Pairs of elements of one worker, if all workers of a tile share them."""
-    return ceil_div(ceil_div(elements, 2), problem.target.workers)
+    """Amounts of a worker that adds up `parts` gradients of its share of so many elements: whole pairs."""
+    return {"count": 2 * ceil_div(ceil_div(elements, 2), problem.target.workers), **summands(parts)}
 
 
 Vertices: TypeAlias = list[tuple[Any, Any]]
@@ -165,18 +161,17 @@ def _of_layer(layout: Layout, layer: Layer, name: str, make: Callable[[MappingPr
 def _private(problem: MappingProblem, where: TileRange, rows: Sequence[int]) -> Vertices:
     shares, found = sample_groups(where.tile_neurons, where.columns, problem.target.workers, where.tile_samples), []
     for groups, elements in _updated(where, rows):
-        cost = worker_cycles(problem.costs["update"], **_summed(problem, np.tile(elements, where.replicas), shares))
+        cycles = sum_private(problem.costs).cycles(_summed(problem, np.tile(elements, where.replicas), shares))
         number = np.tile(groups, where.replicas) * (shares > 1) * problem.target.workers
-        found.append((problem.target.vertex_start_cycles + cost, number))
+        found.append((problem.target.vertex_start_cycles + cycles, number))
     return found
 
 
-def _updates(problem: MappingProblem, where: TileRange, rows: Sequence[int], *, cost: CodeletCost, sums: bool) -> Vertices:
+def _updates(problem: MappingProblem, where: TileRange, rows: Sequence[int], *, vertex: VertexSpec, sums: bool) -> Vertices:
     shares, found = sample_groups(where.tile_neurons, where.columns, problem.target.workers, where.tile_samples), []
     for groups, elements in _updated(where, rows):
         mine = shares_of(where, elements).ravel()
-        counts = _summed(problem, mine, 1 if not sums else shares if where.replicas == 1 else where.replicas)
-        cycles = worker_cycles(cost, elements=2 * _pairs_of_worker(problem, mine), **counts)
+        cycles = vertex.cycles(_summed(problem, mine, 1 if not sums else shares if where.replicas == 1 else where.replicas))
         number = np.tile(groups, where.replicas) * (mine > 0) * problem.target.workers
         found.append((problem.target.vertex_start_cycles + cycles, number))
     return found
