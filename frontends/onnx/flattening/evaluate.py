@@ -11,7 +11,7 @@ import numpy as np
 
 from snnc.compiler.ir.arrays.array_parts import part_of, read_part
 from snnc.frontends.common.functions import ELEMENTWISE, apply, summary
-from snnc.frontends.onnx.flattening.node import MAX_CONSTANT, Array, Gather, Node, Shape, check_size
+from snnc.frontends.onnx.flattening.node import MAX_CONSTANT, Array, GatherMap, Node, Shape, check_size
 from snnc.frontends.onnx.flattening.shaping import evaluate_linear, evaluate_window
 
 
@@ -104,7 +104,7 @@ def compute(op: str, attrs: tuple[Any, ...], shape: tuple[int, ...], arrays: lis
             result[(slice(None),) * axis + (slice(start, start + arrays[1].shape[axis]),)] = arrays[1]
             return result
         case "gather":
-            gather: Gather = attrs[0]
+            gather: GatherMap = attrs[0]
             return gather.evaluate(shape, arrays)
         case "reduce":
             kind, axes = attrs

@@ -146,7 +146,7 @@ def check_size(shape: Shape, what: str, limit: int = MAX_ELEMENTS) -> None:
 
 
 @dataclass(frozen=True, eq=False)
-class Gather:
+class GatherMap:
     """The sources of the values of one sample.
 
     Attributes

@@ -9,7 +9,7 @@ import numpy as np
 from snnc.compiler.ir.graph import Add, Concat, Conv, Flatten, Linear, Operation, Pad, Pool, Reduce, Reshape, Scale, Shape, Slice, Sparse
 from snnc.compiler.neurons.expression import Call, Symbol
 from snnc.frontends.onnx.errors import NotYetError
-from snnc.frontends.onnx.flattening.node import Array, Gather
+from snnc.frontends.onnx.flattening.node import Array, GatherMap
 from snnc.frontends.onnx.recovery.naming import NamedEquations
 from snnc.frontends.onnx.reroll.rearrange import aligned, padding_of
 from snnc.frontends.onnx.reroll.roll import Const, Operand, Ref
@@ -69,7 +69,7 @@ def _gather(step: RecoveredStep, cls: int, operands: list[Operand]) -> tuple[str
     return "pick", selection(gather, math.prod(source)), operands, (math.prod(source),)
 
 
-def selection(gather: Gather, size: int) -> Sparse:
+def selection(gather: GatherMap, size: int) -> Sparse:
     """Return a gather from `size` values as a matrix."""
     rows = (gather.index >= 0).astype(np.int32)
     indptr = np.concatenate([[0], np.cumsum(rows)]).astype(np.int32)

@@ -15,7 +15,7 @@ import numpy as np
 from snnc.frontends.common.windows import Pairs
 from snnc.frontends.onnx.errors import StepGraphError
 from snnc.frontends.onnx.flattening.evaluate import compute
-from snnc.frontends.onnx.flattening.node import Array, Gather, Shape
+from snnc.frontends.onnx.flattening.node import Array, GatherMap, Shape
 from snnc.frontends.onnx.reroll.roll import Const, Operand, Ref, StepClass, delayed
 from snnc.frontends.onnx.reroll.step import RecoveredStep
 
@@ -115,10 +115,10 @@ def _as_convolution(step: RecoveredStep, classes: list[StepClass], cls: int) -> 
     first = 0 if batch is not None else None
     there = np.arange(places * inputs).reshape(places, inputs).T.reshape(-1)
     back = np.arange(outputs * places).reshape(outputs, places).T.reshape(-1)
-    moved = _new(classes, "gather", (Gather(there, None, (batch,), first),), (size, inputs, places), [operand])
+    moved = _new(classes, "gather", (GatherMap(there, None, (batch,), first),), (size, inputs, places), [operand])
     kernel = Const(weight.value.reshape(outputs, inputs, 1))
     conv = _new(classes, "conv", ((1,), ((0, 0),), (1,), 1), (size, outputs, places), [Ref(moved), kernel, *step_class.operands[2:]])
-    step_class.op, step_class.attrs, step_class.operands = "gather", (Gather(back, None, (first,), step.batch[cls]),), [Ref(conv)]
+    step_class.op, step_class.attrs, step_class.operands = "gather", (GatherMap(back, None, (first,), step.batch[cls]),), [Ref(conv)]
 
 
 def _new(classes: list[StepClass], op: str, attrs: tuple[Any, ...], shape: Shape, operands: list[Operand]) -> int:
@@ -154,7 +154,7 @@ class _Tracer:
         start = self._starts[self.sources.index(late)]
         return start + np.arange(math.prod(shape)).reshape(shape)
 
-    def gather(self, numbers: Array, batch: int | None) -> Gather:
+    def gather(self, numbers: Array, batch: int | None) -> GatherMap:
         """Return the gather of the values with these source indices, for one sample."""
         local = (numbers if batch is None else np.moveaxis(numbers, batch, 0)[0]).reshape(-1)
         index = np.full(local.size, -1, np.int64)
@@ -174,7 +174,7 @@ class _Tracer:
             values = np.concatenate([c.reshape(-1) for c in self.constants])
             fill = np.zeros(local.size, np.float32)
             fill[local < 0] = values[-1 - local[local < 0]]
-        return Gather(index, fill, tuple(self._step.shape_and_batch(s)[1] for s in self.sources), batch)
+        return GatherMap(index, fill, tuple(self._step.shape_and_batch(s)[1] for s in self.sources), batch)
 
 
 def _as_gather(step: RecoveredStep, step_class: StepClass, tracer: _Tracer) -> None:
@@ -203,7 +203,7 @@ def _absorb_gather(step: RecoveredStep, classes: list[StepClass], cls: int) -> N
         _gather_into_linear(step, classes, step_class, operand, source, gather)
 
 
-def _padding_into_conv(step: RecoveredStep, step_class: StepClass, operand: Ref, source: Operand, gather: Gather) -> None:
+def _padding_into_conv(step: RecoveredStep, step_class: StepClass, operand: Ref, source: Operand, gather: GatherMap) -> None:
     batch = step.shape_and_batch(source)[1]
     inner = step.full(source)
     pads = padding_of(gather, inner, step.full(operand))
@@ -217,7 +217,7 @@ def _padding_into_conv(step: RecoveredStep, step_class: StepClass, operand: Ref,
 
 
 def _gather_into_linear(
-    step: RecoveredStep, classes: list[StepClass], step_class: StepClass, operand: Ref, source: Operand, gather: Gather
+    step: RecoveredStep, classes: list[StepClass], step_class: StepClass, operand: Ref, source: Operand, gather: GatherMap
 ) -> None:
     """Permute a weight's columns by a gather, so that the product reads the source's values in their own order."""
     weight = step_class.operands[1]
@@ -237,11 +237,12 @@ def _gather_into_linear(
     out_batch = 0 if step.batch[step_class.id] == 0 else None
     if batch is not None and out_batch is None:
         return
-    flat = _new(classes, "gather", (Gather(np.arange(size), None, (batch,), out_batch),), (count, size), [delayed(source, operand.delay)])
+    identity = GatherMap(np.arange(size), None, (batch,), out_batch)
+    flat = _new(classes, "gather", (identity,), (count, size), [delayed(source, operand.delay)])
     step_class.operands = [Ref(flat), Const(columns), *bias]
 
 
-def padding_of(gather: Gather, source: Shape, result: Shape) -> Pairs | None:
+def padding_of(gather: GatherMap, source: Shape, result: Shape) -> Pairs | None:
     """Return (before, after) zeros for each axis where a gather only pads its source; None if it does something else."""
     if gather.fill is not None and gather.fill.any():
         return None

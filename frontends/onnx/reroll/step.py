@@ -13,7 +13,7 @@ import numpy as np
 from snnc.compiler.ir.graph import Readout
 from snnc.frontends.common.functions import ELEMENTWISE
 from snnc.frontends.onnx.errors import NotYetError, StepGraphError, TimeMixingError, TimeVaryingError
-from snnc.frontends.onnx.flattening.node import Array, Gather, Node, Shape
+from snnc.frontends.onnx.flattening.node import Array, GatherMap, Node, Shape
 from snnc.frontends.onnx.reroll.roll import Const, InputRef, Operand, Ref, StepClass, delayed
 
 _LAYERS: Final = ("linear", "conv", "pool", "reduce", "reshape", "slice", "concat", "gather")
@@ -227,7 +227,7 @@ def _batches(step: RecoveredStep) -> list[int | None]:
 def _batch(step: RecoveredStep, step_class: StepClass, found: list[int | None]) -> int | None:
     """Return the batch axis of a class from those of its operands in `found`; -1 if they are not known yet."""
     if step_class.op == "gather":
-        gather: Gather = step_class.attrs[0]
+        gather: GatherMap = step_class.attrs[0]
         return gather.batch
     known: list[tuple[int | None, Shape]] = []
     for operand in step_class.operands:
