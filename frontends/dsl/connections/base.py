@@ -6,7 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, is_dataclass
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -45,8 +45,9 @@ class Connection(ABC):
         return type(self).__name__.removesuffix("Connection")
 
     def __repr__(self) -> str:
-        given = fields(self) if is_dataclass(self) else ()
-        return f"{self.public_name}({', '.join(f'{f.name}={getattr(self, f.name)!r}' for f in given if f.repr)})"
+        own: Any = self
+        shown = [f.name for f in fields(own) if f.repr] if is_dataclass(own) else []
+        return f"{self.public_name}({', '.join(f'{name}={getattr(self, name)!r}' for name in shown)})"
 
     @abstractmethod
     def shape_after(self, source: Shape, where: str) -> Shape | None:

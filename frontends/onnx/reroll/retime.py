@@ -82,8 +82,8 @@ def shift(step_class: StepClass, lead: int) -> None:
     moved = {t + lead: nodes for t, nodes in known.items()}
     step_class.initial = {t: nodes for t, nodes in moved.items() if t < 0}
     step_class.nodes = {t + lead: n for t, n in step_class.nodes.items() if t + lead >= 0}
-    early = ((t, [n for n in nodes if n is not step_class.nodes.get(t)]) for t, nodes in moved.items() if t >= 0)
-    step_class.forced = {t: nodes for t, nodes in early if nodes}
+    others = ((t, [n for n in nodes if n is not step_class.nodes.get(t)]) for t, nodes in moved.items() if t >= 0)
+    step_class.forced = {t: nodes for t, nodes in others if nodes}
 
 
 def delay_products(step: RecoveredStep) -> RecoveredStep | None:
