@@ -151,7 +151,7 @@ def check_reset(reset: str, known: Collection[str], neuron_name: str = "") -> No
     Raises
     ------
     NeuronDefinitionError
-        It is not one of `known`; the message begins with `neuron_name`.
+        The reset is not one of `known`; the message begins with `neuron_name`.
     """
     if reset not in known:
         where = f"{neuron_name}: " if neuron_name else ""

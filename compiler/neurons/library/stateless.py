@@ -33,10 +33,10 @@ def Threshold(threshold: float = 1.0, *, strict: bool = True) -> NeuronModel:  #
 
 
 def JoinAnd() -> NeuronModel:  # noqa: N802 - named like the neurons
-    """Spike where both do: ``s = block * shortcut``, SpikingJelly's ``cnf="AND"``."""
+    """Spike if both inputs do: ``s = block * shortcut``, SpikingJelly's ``cnf="AND"``."""
     return neuron("JoinAnd", inputs=(BLOCK, SHORTCUT), equations=f"s = {BLOCK} * {SHORTCUT}")
 
 
 def JoinIAnd() -> NeuronModel:  # noqa: N802 - named like the neurons
-    """Spike where the shortcut does and the block does not: ``s = (1 - block) * shortcut``, SpikingJelly's ``cnf="IAND"``."""
+    """Spike if the shortcut does and the block does not: ``s = (1 - block) * shortcut``, SpikingJelly's ``cnf="IAND"``."""
     return neuron("JoinIAnd", inputs=(BLOCK, SHORTCUT), equations=f"s = (1 - {BLOCK}) * {SHORTCUT}")

@@ -70,7 +70,7 @@ def check_target(connection: Connection, source: Shape, target: Shape | None, wh
     Raises
     ------
     ConnectionShapeError
-        It is another.
+        The result has another shape.
     """
     found = connection.shape_after(source, where)
     wanted = found if target is None else target
@@ -106,7 +106,7 @@ def check_weights(shape: Shape, what: str) -> None:
     Raises
     ------
     ConnectionShapeError
-        They are.
+        There are too many.
     """
     try:
         check_size(shape, what)
@@ -123,7 +123,7 @@ def realise(init: Weights, shape: Shape, fans: Fans, rng: np.random.Generator, w
     ConnectionShapeError
         Given values have another shape, or there would be too many.
     InitialiserError
-        They are not finite numbers.
+        Given values are not finite numbers.
     """
     if isinstance(init, type | str) or callable(init):
         raise InitialiserError(f"{what}: {init!r} is neither an array nor an initialiser such as snnc.Normal(0.1).")

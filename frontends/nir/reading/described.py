@@ -99,7 +99,7 @@ def _compare(one: Graph, other: Graph, names: Mapping[str, str]) -> None:
     Raises
     ------
     SnncError
-        They differ.
+        Their results differ.
     """
     ports = [verify(graph) for graph in (one, other)]
     for kind in (Input, Output):

@@ -266,7 +266,7 @@ def check_rule(rule: str) -> Detach:
     Raises
     ------
     DetachError
-        It is not one of :data:`DETACHES`.
+        The rule is not one of :data:`DETACHES`.
     """
     for known in DETACHES:
         if rule == known:

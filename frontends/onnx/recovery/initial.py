@@ -146,7 +146,7 @@ def find_start(step: RecoveredStep, groups: Grouping, states: Mapping[int, State
     Raises
     ------
     InitialStateError
-        None of the proposals explains the file.
+        No proposal explains the file.
     """
     start = _explicit(step, groups, states)
     largest = max((math.prod(c.shape) for c in step.classes), default=0)

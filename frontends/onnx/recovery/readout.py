@@ -30,7 +30,7 @@ def roll_output(pool: NodePool, roller: Roller, name: str, output: Node) -> Resu
     Raises
     ------
     ReadoutError
-        It is neither a value of a step nor a summary over the steps.
+        The output is neither a value of a step nor a summary over the steps.
     """
     timeline = roller.timeline
     if output.value is not None:

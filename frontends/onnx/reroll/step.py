@@ -93,7 +93,7 @@ class RecoveredStep:
         Raises
         ------
         StepGraphError
-            Its first axis is neither the batch nor of size 1.
+            The first axis is neither the batch nor of size 1.
         """
         shape, batch = self.shape_and_batch(operand)
         if batch is None and shape[0] != 1:
@@ -106,7 +106,7 @@ class RecoveredStep:
         Raises
         ------
         StepGraphError
-            It is the batch axis.
+            The axis is the batch axis.
         """
         batch = self.shape_and_batch(operand)[1]
         if axis == batch:
@@ -174,7 +174,7 @@ class RecoveredStep:
         Raises
         ------
         StepGraphError
-            There is a cycle without delay.
+            The step has a cycle without delay.
         """
         graph: nx.DiGraph[int] = nx.DiGraph()
         live = self.live()
@@ -192,7 +192,7 @@ class RecoveredStep:
         Raises
         ------
         TimeVaryingError
-            It differs between the samples of a batch.
+            The constant differs between the samples of a batch.
         """
         step_class, batch = self.classes[cls], self.batch[cls]
         array = np.asarray(value)

@@ -73,7 +73,7 @@ class HiddenOfFile:
         Raises
         ------
         RuntimeRefusesError
-            It does not load the unchanged file either.
+            ONNX Runtime does not load the unchanged file either.
         """
         try:
             return RuntimeModel(path, graph, [p.tensor for p in self._places.values() if p is not None], self._imported.carried)
