@@ -85,7 +85,7 @@ class PopulationPlan:
         return tuple(dict.fromkeys(block.tile for block in self.blocks))
 
     def replica_tiles(self, replica: int) -> range:
-        """Tiles of one replica."""
+        """Return the tiles of one replica."""
         return range(self.starts[replica], self.starts[replica] + self.width)
 
 
