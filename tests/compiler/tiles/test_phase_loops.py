@@ -1,0 +1,33 @@
+"""The loops that a plan names for a superstep: those of the slowest vertex of its busiest tile."""
+
+import pytest
+from mapping_nets import w1
+
+from snnc.compiler.ir.plan import Plan
+from snnc.compiler.machines import load_target
+from snnc.compiler.tiles import codelet_costs, make_plan
+
+
+@pytest.fixture(scope="module")
+def plan() -> Plan:
+    return make_plan(w1(), load_target("gc200"), steps=100, batch=48, effort=0, fused=False)
+
+
+def test_loops_and_start_are_the_cycles_of_the_slowest_vertex(plan: Plan) -> None:
+    """The busiest tile has a worker for each block, so the longest block decides; draws of events vary by some percent."""
+    phase = next(p for p in plan.phases if p.name == "forward: neurons")
+    owner = next(p for p in plan.populations if any(b.tile == phase.busiest_tile for b in p.blocks))
+    assert {loop.vertex for loop in phase.loops} == {f"forward of {owner.label}"}
+    start = plan.target.vertex_start_cycles + codelet_costs(w1())[f"forward.{owner.id}"].start
+    cycles = plan.target.workers * (start + sum(loop.total for loop in phase.loops))
+    assert cycles == pytest.approx(phase.compute, rel=0.15)
+    assert [loop.total for loop in phase.loops] == sorted((loop.total for loop in phase.loops), reverse=True)
+
+
+def test_loops_of_connections_name_the_other_end(plan: Plan) -> None:
+    phase = next(p for p in plan.phases if p.name == "forward: neurons")
+    assert any(loop.name.startswith("weights of a spike, from ") for loop in phase.loops)
+
+
+def test_loops_are_read_back(plan: Plan) -> None:
+    assert Plan.from_json(plan.to_json()).phases == plan.phases
