@@ -221,7 +221,8 @@ def test_limits_name_the_superstep_the_tile_and_the_layer() -> None:
 
 def test_the_busiest_vertex_shows_its_loops() -> None:
     plan = hand()
-    loops = (PhaseLoop("backward of hidden", "weights of a spike, from x0", 12.5, 20.0), PhaseLoop("backward of hidden", "samples", 5.0, 10.0))
+    spikes = PhaseLoop("backward of hidden", "weights of a spike, from x0", 12.5, 20.0)
+    loops = (spikes, PhaseLoop("backward of hidden", "samples", 5.0, 10.0))
     found = Subject(replace(plan, phases=(*plan.phases[:2], replace(plan.phases[2], loops=loops))), told())
     assert "Most cycles of its slowest vertex are those of weights of a spike, from x0 (83 %)." in found.limits[0].sentence
     vertex = build_view(found)["busiest_vertex"]
