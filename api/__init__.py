@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from snnc import recipe as recipe
     from snnc import schedules as schedules
     from snnc.backends.runtime.events import Events as Events
-    from snnc.backends.training.checkpoint import Checkpoints as Checkpoints
-    from snnc.backends.training.schedules import Linear as Linear
+    from snnc.backends.training.saving.checkpoint import Checkpoints as Checkpoints
+    from snnc.backends.training.schedules import LinearSchedule as Linear  # noqa: F401
     from snnc.checks.verifying import verify as verify
     from snnc.compiler.errors import SnncError as SnncError
     from snnc.compiler.ir.graph import Graph as Graph
@@ -89,7 +89,7 @@ _HOMES: Final = {
     "Alpha": "snnc.compiler.neurons.library:Alpha",
     "AvgPool": "snnc.frontends.dsl.connections:AvgPool",
     "BatchNorm": "snnc.frontends.dsl.connections:BatchNorm",
-    "Checkpoints": "snnc.backends.training.checkpoint:Checkpoints",
+    "Checkpoints": "snnc.backends.training.saving.checkpoint:Checkpoints",
     "Constant": "snnc.frontends.dsl.initialisers:Constant",
     "Conv": "snnc.frontends.dsl.connections:Conv",
     "CrossEntropy": "snnc.driver.losses:cross_entropy",
@@ -111,7 +111,7 @@ _HOMES: Final = {
     "LI": "snnc.compiler.neurons.library:LI",
     "LIF": "snnc.compiler.neurons.library:LIF",
     "Lapicque": "snnc.compiler.neurons.library:Lapicque",
-    "Linear": "snnc.backends.training.schedules:Linear",
+    "Linear": "snnc.backends.training.schedules:LinearSchedule",
     "LSTM": "snnc.compiler.neurons.library:LSTM",
     "LSUV": "snnc.initialising:LSUV",
     "LogNormal": "snnc.frontends.dsl.initialisers:LogNormal",

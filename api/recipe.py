@@ -9,11 +9,11 @@ import tomllib
 from pathlib import Path
 from typing import Any, Final
 
-from snnc.backends.training.checkpoint import seconds_of
-from snnc.backends.training.metrics import checked_metrics
-from snnc.backends.training.run_values import window_ends
+from snnc.backends.training.saving.checkpoint import seconds_of
 from snnc.backends.training.schedules import parse_schedule
-from snnc.backends.training.stopping import MONITORS
+from snnc.backends.training.updates.run_values import window_ends
+from snnc.backends.training.validation.metrics import checked_metrics
+from snnc.backends.training.validation.stopping import MONITORS
 from snnc.compiler.errors import SnncError
 from snnc.data.named import split_name
 

@@ -20,7 +20,7 @@ from snnc.backends.native.sequence_engine import SequenceEngine
 from snnc.backends.registry import PROCESSOR
 from snnc.backends.runtime.errors import TorchTensorError, UnknownNameError
 from snnc.backends.runtime.events import Events
-from snnc.backends.training.run_values import GradientWindow
+from snnc.backends.training.updates.run_values import GradientWindow
 from snnc.compiler.ir.graph import Kind
 from snnc.compiler.ir.graph_text import headline
 from snnc.compiler.ir.plan import Precision

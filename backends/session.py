@@ -23,17 +23,17 @@ from snnc.backends.runtime.predicting import Predictor
 from snnc.backends.runtime.replay import StepReplay
 from snnc.backends.runtime.targets import has_classes
 from snnc.backends.runtime.weights import by_label, by_name, check_finite, load_weights, save_weights
-from snnc.backends.training.checkpoint import Checkpoints, set_entries
-from snnc.backends.training.data import Order, Validated, training_data
+from snnc.backends.training.data.training_data import Order, Validated, training_data
 from snnc.backends.training.fitting import FitArguments, fit, sharing
-from snnc.backends.training.metrics import Metric
 from snnc.backends.training.notices import warn_of_differences
-from snnc.backends.training.optimizer_values import optimizer_by_label
 from snnc.backends.training.plan import LearningRate
-from snnc.backends.training.run_values import GradientWindow, RunValues, Scheduled, SpikeLimits, WindowArgument
-from snnc.backends.training.stopping import Monitor, Stopping
-from snnc.backends.training.validating import SpikeCounter, validation_data
-from snnc.backends.training.watching import Watching
+from snnc.backends.training.saving.checkpoint import Checkpoints, set_entries
+from snnc.backends.training.saving.optimizer_values import optimizer_by_label
+from snnc.backends.training.updates.run_values import GradientWindow, RunValues, Scheduled, SpikeLimits, WindowArgument
+from snnc.backends.training.validation.metrics import Metric
+from snnc.backends.training.validation.stopping import Monitor, Stopping
+from snnc.backends.training.validation.validating import SpikeCounter, validation_data
+from snnc.backends.training.validation.watching import Watching
 from snnc.compiler.ir.step_program import StepProgram
 from snnc.compiler.lowering.spike_limits import DropPolicy
 from snnc.compiler.lowering.statistics import visible
@@ -172,7 +172,7 @@ class BackendSession:
         gradient_window: WindowArgument = None,
         capacity: Scheduled | None = None,
         shuffle: bool = True,
-        seed: int = 0,
+        seed: int | None = None,
         accumulate: int = 1,
         validation: Validated | None = None,
         metrics: Iterable[Metric] = (),
@@ -212,7 +212,7 @@ class BackendSession:
             Epochs of an earlier :meth:`fit` with the same data and seed: order and learning rate continue after them, so
             training in two parts (with :meth:`save` and :meth:`load` in between, ``optimizer=True``) equals training in one.
         batch
-            Samples per update; the engine's, or 64. An iterable of batches has its own sizes.
+            Samples per update; by default the engine's, or that of the compilation, or 64. An iterable of batches has its own sizes.
         learning_rate
             A number; a schedule of :mod:`snnc.schedules`, its text, or another function of the update (updates of `first_epoch` epochs
             included); the optimizer's by default.
@@ -223,7 +223,8 @@ class BackendSession:
             Spikes of a source that are sent in a step, at most the compiled capacity: a number, a schedule (rounded) or another function of
             the update; for programs that were compiled with mode "drop" for the reference or the processor.
         shuffle, seed
-            Order of the samples: a new permutation each epoch, or as given. An iterable of batches keeps its order.
+            Order of the samples: a new permutation each epoch, or as given; the seed is that of the compilation by default. An iterable of
+            batches keeps its order.
         accumulate
             Number of parts in which the samples of an update run in sequence: gradients are summed, and a step needs the memory
             of one part. The update is that of the whole batch, up to rounding. An engine that was compiled for one batch size runs so many
@@ -271,35 +272,37 @@ class BackendSession:
         if self.program.loss is None or self.program.optimizer is None:
             raise NotTrainableError(f"{self.program.name!r} was compiled without a loss and an optimizer; give both to train it.")
         warn_of_differences(self.program)
-        order = Order(epochs, first_epoch, batch, accumulate, shuffle, seed)
+        order = Order(epochs, first_epoch, self._batch_of_fit(x, y, batch), accumulate, shuffle, self._seed_of_fit(seed, shuffle))
         data = training_data(self.inputs, x, y, order)
         ranks = sharing(data, self.program, self.engine, distributed)
         measured = validation_data(self._predictor(), validation, metrics, ranks, self.spike_counter())
         skipped = self.engine.counters().get(SKIPPED, 0)
         watching = Watching(
-            None if measured is None else measured.measure,
-            "" if measured is None else f"{measured.text}",
+            *(None, "") if measured is None else (measured.measure, measured.text),
             Stopping(monitor, patience, min_delta),
             None if best is None else Path(best),
-            restore_best,
-            log,
-            tensorboard,
-            has_classes(self.program.loss),
+            *(restore_best, log, tensorboard, has_classes(self.program.loss)),
         )
         watching.check(metrics, checkpoints)
-        call = FitArguments(
-            data,
-            learning_rate,
-            accumulate,
-            checkpoints,
-            callback,
-            on_epoch,
-            watching,
-            RunValues(self._window, gradient_window, self._limits, capacity),
-        )
+        values = RunValues(self._window, gradient_window, self._limits, capacity)
+        call = FitArguments(data, learning_rate, accumulate, checkpoints, callback, on_epoch, watching, values)
         history = fit(call, self.program, self.engine, ranks)
         history.skipped_updates = self.engine.counters().get(SKIPPED, 0) - skipped
+        self._after_fit(history, data.samples)
         return history
+
+    def _batch_of_fit(self, x: object, y: object, batch: int | None) -> int | None:
+        """Return the samples of an update, for the arguments of :meth:`fit`; None: chosen by the number of samples."""
+        del x, y
+        return batch
+
+    def _seed_of_fit(self, seed: int | None, shuffle: bool) -> int:
+        """Return the seed of the order of samples, for the arguments of :meth:`fit`."""
+        del shuffle
+        return seed or 0
+
+    def _after_fit(self, history: History, samples: int) -> None:
+        """Called after a training with `samples` an epoch; 0 for a stream of batches."""
 
     def spike_counter(self) -> SpikeCounter | None:
         """Return what counts the spikes of layers, for the metric of them; None: nothing does."""

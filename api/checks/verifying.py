@@ -25,7 +25,7 @@ from snnc.errors import OptionConflictError, OptionValueError
 from snnc.frontends.load import is_nir
 from snnc.frontends.onnx.writer.comparison import compare, compare_port
 from snnc.frontends.onnx.writer.hidden import source_of
-from snnc.options.compile_options import Options
+from snnc.options.compile_options import CompileOptions
 from snnc.session import arrays_for
 
 
@@ -148,7 +148,7 @@ def _compared(other: Other, target: str, tolerance: float, seed: int, project: P
 
 def _run(graph: Graph, arrays: Mapping[str, Array], target: str, seed: int) -> dict[str, Array]:
     steps, batch = sizes(graph, arrays)
-    options = Options(target=target, batch=min(batch, MOST_SAMPLES), seed=seed)
+    options = CompileOptions(target=target, batch=min(batch, MOST_SAMPLES), seed=seed)
     if options.backend.emits or graph.steps is None:
         options = replace(options, steps=graph.steps or steps)
     with open_graph(graph, options) as session:

@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 
@@ -24,6 +25,16 @@ def result_now(text: str) -> None:
 def result_json(data: Any) -> None:
     """Print the result as JSON and nothing else."""
     print(json.dumps(data, indent=2, allow_nan=False))
+
+
+def write_json(file: Path | None, data: Any) -> None:
+    """Write the result as JSON to a file, or to stdout for ``-``; nothing for None."""
+    from snnc.data.whole_files import write_text
+
+    if str(file) == "-":
+        result_json(data)
+    elif file is not None:
+        write_text(file, json.dumps(data, indent=1, allow_nan=False) + "\n")
 
 
 def columns() -> int | None:
@@ -77,7 +88,7 @@ class Progress:
             self._bar.stop()
 
     def update(self, done: float, text: str = "") -> None:
-        """Tell that `done` parts of the total are ready."""
+        """Show that `done` of the total are ready."""
         if self._bar is None:
             if not sys.stderr.isatty() or time.monotonic() - self._start < 2:
                 return

@@ -43,7 +43,7 @@ class Archived:
 
 
 @dataclass(frozen=True)
-class Named:
+class NamedDataSet:
     """A data set, whose samples become inputs when the network is known."""
 
     kind: str
@@ -97,7 +97,7 @@ class WantedData:
         return cls(str(train), None if held is None else str(held), replace(reading, **settings))
 
 
-def open_data(given: str) -> Archived | Named:
+def open_data(given: str) -> Archived | NamedDataSet:
     """Open what ``--data`` or ``--validation`` names.
 
     Raises
@@ -112,7 +112,7 @@ def open_data(given: str) -> Archived | Named:
 
     named = split_name(given)
     if named is not None:
-        return Named(named[0], read_named(*named))
+        return NamedDataSet(named[0], read_named(*named))
     path = Path(given)
     arrays = read_arrays(path)
     return Archived(path, arrays, pick(arrays, "y", path))

@@ -13,7 +13,7 @@ from snnc.compiler.errors import SnncError
 from snnc.compiler.ir.graph import Graph, Input
 from snnc.errors import ModelFormatError, NoTimeStepError, OptionValueError, ProjectFolderError
 from snnc.frontends.dsl.network import Network
-from snnc.options.compile_options import OPTIONS_FILE, Options, from_data
+from snnc.options.compile_options import OPTIONS_FILE, CompileOptions, from_data
 from snnc.project.graph_file import load_graph
 from snnc.project.trained import read_trained
 
@@ -181,7 +181,7 @@ def is_project(path: str | Path) -> bool:
     return (Path(path) / OPTIONS_FILE).is_file()
 
 
-def load_project(folder: str | Path) -> tuple[Graph, Options]:
+def load_project(folder: str | Path) -> tuple[Graph, CompileOptions]:
     """Read the model and the options of a compiled project.
 
     Raises
@@ -197,7 +197,7 @@ def load_project(folder: str | Path) -> tuple[Graph, Options]:
         return load_graph(where / "model"), chosen
 
 
-def load_options(folder: str | Path) -> Options:
+def load_options(folder: str | Path) -> CompileOptions:
     """Read the options of a compiled project alone: neither its weights nor its other files are looked at.
 
     Raises
@@ -235,7 +235,7 @@ def damaged(folder: Path) -> Iterator[None]:
         raise ProjectFolderError(f"the project {str(folder)!r} is damaged ({reason}); compile the model again.") from None
 
 
-def _check_types(chosen: Options) -> None:
+def _check_types(chosen: CompileOptions) -> None:
     """Refuse sizes that are not whole numbers of 1 or more, and a target that is not text."""
     for name in _SIZES:
         value = getattr(chosen, name)

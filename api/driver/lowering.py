@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from snnc.compiler.ir.graph import Graph
 from snnc.compiler.ir.step_program import StepProgram
 from snnc.compiler.lowering.lower import lower
-from snnc.options.compile_options import Options
+from snnc.options.compile_options import CompileOptions
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,12 +19,12 @@ class Lowered:
     program: StepProgram
 
 
-def prepared(graph: Graph, chosen: Options) -> Graph:
+def prepared(graph: Graph, chosen: CompileOptions) -> Graph:
     """Return `graph` in the form that the target lowers."""
     return chosen.backend.prepare(graph, chosen.own())
 
 
-def lower_graph(graph: Graph, chosen: Options) -> Lowered:
+def lower_graph(graph: Graph, chosen: CompileOptions) -> Lowered:
     """Prepare and lower `graph`."""
     ready = prepared(graph, chosen)
     program = lower(

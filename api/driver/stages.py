@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 
 from snnc.backends.registry import synonyms
 from snnc.backends.runtime.engine import Engine
-from snnc.backends.training.normalising import NormalisingEngine, trains_normalised
+from snnc.backends.training.updates.normalising import NormalisingEngine, trains_normalised
 from snnc.compiler.ir.graph import Graph
 from snnc.driver.folder import save_model
 from snnc.driver.lowering import Lowered, lower_graph
 from snnc.driver.measuring import Data, measured_activity
-from snnc.options.compile_options import Options
+from snnc.options.compile_options import CompileOptions
 from snnc.project.compiled import Compiled
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from snnc.compiler.tiles.planning.ordering import Common
 
 
-def planned(graph: Graph, chosen: Options, data: Path | Data | None = None) -> Compiled:
+def planned(graph: Graph, chosen: CompileOptions, data: Path | Data | None = None) -> Compiled:
     """Bring `graph` to where it can be emitted; `data` is for the activity, an archive or inputs in the layout of the model."""
     activity = None
     if data is not None and chosen.backend.taken("calibrate") != "refused":
@@ -34,7 +34,7 @@ def planned(graph: Graph, chosen: Options, data: Path | Data | None = None) -> C
 
 
 def plan_program(
-    given: Lowered, chosen: Options, activity: Activity | None = None, strategy: str = "snnc", common: Common | None = None
+    given: Lowered, chosen: CompileOptions, activity: Activity | None = None, strategy: str = "snnc", common: Common | None = None
 ) -> Compiled:
     """Check and plan a lowered graph; other strategies than "snnc" are baselines; `common` is what several plans of one program share."""
     backend, own = chosen.backend, chosen.own(calibrate=activity, strategy=strategy, others=synonyms(), common=common)

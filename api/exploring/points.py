@@ -23,7 +23,7 @@ from snnc.driver.loading import Model, as_graph
 from snnc.driver.lowering import lower_graph
 from snnc.driver.stages import plan_program
 from snnc.errors import ExploreError
-from snnc.options.compile_options import Options, options
+from snnc.options.compile_options import CompileOptions, options
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,7 +124,7 @@ def explore(
 
 def explore_graph(
     graph: Graph,
-    chosen: Options,
+    chosen: CompileOptions,
     targets: Sequence[str],
     batches: Sequence[int],
     activities: Sequence[float | None],

@@ -31,7 +31,7 @@ PRECISIONS = get_args(Precision)
 
 
 @dataclass(frozen=True)
-class Options:
+class CompileOptions:
     """The options of :func:`snnc.compile`; None leaves a choice to the model or to snnc."""
 
     target: str = DEFAULT
@@ -99,7 +99,7 @@ class Options:
         defaults = {f.name: f.default for f in fields(self)}
         return {name: value for name in RULES if name in defaults and requests_effect(name, value := getattr(self, name), defaults[name])}
 
-    def retargeted(self, target: str) -> Options:
+    def retargeted(self, target: str) -> CompileOptions:
         """Return what of these options holds for a run on another target, where nothing is trained."""
         defaults = {f.name: f.default for f in fields(self)}
         backend = backend_of(target)
@@ -109,7 +109,7 @@ class Options:
         return replace(self, target=target, **(lost | {"loss": None}))
 
 
-@with_keywords(MoreKeywords, Options)
+@with_keywords(MoreKeywords, CompileOptions)
 def options(
     target: str = DEFAULT,
     steps: int | None = None,
@@ -122,7 +122,7 @@ def options(
     loss_scale: str | float | None = None,
     trial: bool = False,
     **more: Unpack[MoreKeywords],
-) -> Options:
+) -> CompileOptions:
     """Make options from objects or from their names, and refuse what would have no effect.
 
     They are those of :func:`snnc.compile`; `lr` and `loss_scale` (a factor, or ``"dynamic"``) change the optimizer. With `trial` a batch is
@@ -138,7 +138,7 @@ def options(
     values: dict[str, Any] = {name: _READ[name](value) if name in _READ else value for name, value in more.items()}
     outside = {"lr": lr, "loss_scale": loss_scale} | {name: values.pop(name, None) for name in ("calibrate", "learnable")}
     updates = parse_optimizer(rule, lr) if isinstance(rule, str) else with_lr(rule, lr, loss is not None)
-    chosen = Options(
+    chosen = CompileOptions(
         target=target_of(target),
         steps=steps,
         batch=batch,
@@ -153,7 +153,7 @@ def options(
     return chosen
 
 
-def _check_dropping(chosen: Options) -> None:
+def _check_dropping(chosen: CompileOptions) -> None:
     """Refuse options of dropping that would have no effect.
 
     Raises
@@ -241,17 +241,18 @@ def parse_window(window: str | float | tuple[float, float] | None) -> tuple[floa
     return float(ends[0]), float(ends[1])
 
 
-def to_data(chosen: Options) -> dict[str, Any]:
+def to_data(chosen: CompileOptions) -> dict[str, Any]:
     """Return options as JSON's types, in the order of the fields."""
     values = {f.name: getattr(chosen, f.name) for f in fields(chosen) if f.name not in _LATER or getattr(chosen, f.name) != f.default}
     return {name: value if value is None or name not in _KEPT else _KEPT[name][0](value) for name, value in values.items()}
 
 
-def from_data(data: Mapping[str, Any]) -> Options:
+def from_data(data: Mapping[str, Any]) -> CompileOptions:
     """Undo :func:`to_data`; options that came later than the project have their defaults."""
-    known = {f.name: f.default for f in fields(Options)}
+    known = {f.name: f.default for f in fields(CompileOptions)}
     values = {name: data[name] if name in _FIRST else data.get(name, default) for name, default in known.items()}
-    return Options(**{name: value if value is None or name not in _KEPT else _KEPT[name][1](value) for name, value in values.items()})
+    read = {name: value if value is None or name not in _KEPT else _KEPT[name][1](value) for name, value in values.items()}
+    return CompileOptions(**read)
 
 
 def _window(ends: list[float | None]) -> tuple[float, float] | None:

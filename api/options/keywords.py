@@ -1,6 +1,6 @@
 """The keyword arguments of a compilation, written once: what each function of the package accepts, and how ``help`` shows it.
 
-Defaults are those of :class:`~snnc.options.compile_options.Options`; an option that has no field there is None unless it is given.
+Defaults are those of :class:`~snnc.options.compile_options.CompileOptions`; an option that has no field there is None unless it is given.
 """
 
 from __future__ import annotations

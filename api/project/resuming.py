@@ -8,8 +8,8 @@ from typing import Final
 
 from snnc.backends.folders.manifest import TRAINED
 from snnc.backends.runtime.errors import UnfinishedTrainingError, WeightFileError
-from snnc.backends.training.checkpoint import Position, read_position
-from snnc.backends.training.run_values import FUNCTION, Scheduled, WindowArgument
+from snnc.backends.training.saving.checkpoint import Position, read_position
+from snnc.backends.training.updates.run_values import FUNCTION, Scheduled, WindowArgument
 
 SETTINGS: Final = ("epochs", "first_epoch", "learning_rate", "gradient_window", "capacity", "accumulate", "seed")
 """Fields of :class:`Settings` that are arguments of ``fit``, in their order."""

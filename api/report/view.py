@@ -14,7 +14,7 @@ from snnc.report.lines import chips_used, plan_lines
 from snnc.report.pictures.machine_grid import grid_of
 from snnc.report.pictures.occupancy import fullest_tile, over_time
 from snnc.report.pictures.palette import PARTS
-from snnc.report.pictures.raster import activity
+from snnc.report.pictures.raster import recording_data
 from snnc.report.subject import Subject
 
 FORMAT: Final = "snnc report 2"
@@ -44,7 +44,7 @@ def build_view(subject: Subject) -> dict[str, Any]:
         "tiles": _tiles(subject),
         "traffic": _traffic(subject),
         "activity_source": plan.activity_source,
-        "recording": _recording(subject),
+        "recording": recording_data(subject.plan, subject.recording),
         "assumptions": list(subject.program.get("assumptions", [])),
         "program": dict(subject.program) or None,
     }
@@ -238,15 +238,3 @@ def _wires(subject: Subject) -> list[dict[str, Any]]:
         for (a, b), size in subject.traffic.load(routes).items()
     ]
     return sorted(wires, key=lambda wire: -wire["cycles"])
-
-
-def _recording(subject: Subject) -> dict[str, Any] | None:
-    recording = subject.recording
-    if recording is None:
-        return None
-    return {
-        "source": recording.source,
-        "steps": recording.steps,
-        "samples": recording.samples,
-        "activity": [asdict(fired) for fired in activity(subject.plan, recording)],
-    }

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from snnc.backends.backend import TRAINING, Backend, Built, Placed, TargetOptions
+from snnc.backends.backend import TRAINING, Backend, BuiltProject, PlacedProgram, TargetOptions
 
 if TYPE_CHECKING:
     from snnc.backends.runtime.engine import Engine
@@ -51,7 +51,7 @@ class CpuBackend(Backend[CpuOptions]):
 
         check_limits(program)
 
-    def emit(self, placed: Placed, options: CpuOptions, folder: Path) -> None:
+    def emit(self, placed: PlacedProgram, options: CpuOptions, folder: Path) -> None:
         """Write the program, its tables and weights; refuse a bound on memory that it cannot keep."""
         from snnc.backends.cpu.emit import emit_cpu
         from snnc.backends.native.memory import check_bound
@@ -59,17 +59,17 @@ class CpuBackend(Backend[CpuOptions]):
         emit_cpu(placed.program, folder, options.steps, options.batch, options.precision)
         check_bound(folder, options.batch, options.memory)
 
-    def build(self, folder: Path, options: CpuOptions) -> Built:
+    def build(self, folder: Path, options: CpuOptions) -> BuiltProject:
         """Compile the program."""
         del options
         from snnc.backends.cpu.build import build_cpu
 
-        return Built(folder, build_cpu(folder))
+        return BuiltProject(folder, build_cpu(folder))
 
-    def open(self, placed: Placed, options: CpuOptions, built: Built | None) -> Engine:
+    def open(self, placed: PlacedProgram, options: CpuOptions, built: BuiltProject | None) -> Engine:
         """Load the program."""
         from snnc.backends.cpu.engine import CpuEngine
-        from snnc.backends.training.masks import masks_of
+        from snnc.backends.training.updates.masks import masks_of
 
         assert built is not None, "a program is emitted"
         engine = CpuEngine(built.library, built.folder, options.threads, options.memory)

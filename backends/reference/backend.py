@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from snnc.backends.backend import TRAINING, Backend, Built, Placed, TargetOptions
+from snnc.backends.backend import TRAINING, Backend, BuiltProject, PlacedProgram, TargetOptions
 
 if TYPE_CHECKING:
     from snnc.backends.runtime.engine import Engine
@@ -41,7 +41,7 @@ class ReferenceBackend(Backend[ReferenceOptions]):
 
         return limit_of(options)
 
-    def open(self, placed: Placed, options: ReferenceOptions, built: Built | None) -> Engine:
+    def open(self, placed: PlacedProgram, options: ReferenceOptions, built: BuiltProject | None) -> Engine:
         """Return an engine of the program."""
         del options, built
         from snnc.backends.reference.engine import ReferenceEngine

@@ -45,7 +45,7 @@ class FileLayout:
 
 @dataclass(frozen=True)
 class Input:
-    """External values, one array of `shape` a step; without a time axis the same array at every step."""
+    """External values, one array of `shape` per step; without a time axis the same array at every step."""
 
     shape: Shape
     kind: Kind = "values"
@@ -100,9 +100,9 @@ class Conv:
     bias
         [out] or None.
     stride, dilation
-        One number a dimension; () means 1 in every dimension.
+        One number per dimension; () means 1 in every dimension.
     padding
-        (before, after) zeros a dimension; () means none.
+        (before, after) zeros per dimension; () means none.
     groups
         Independent blocks of channels.
     learnable

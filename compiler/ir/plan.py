@@ -147,7 +147,7 @@ class BusPlan:
     source, buffer
         Input or population id, and the moved StepProgram buffer.
     width
-        Values a sample and step.
+        Values per sample and step.
     kind
         "events" (ids of spikes) or "values" (all values).
     lag
@@ -180,7 +180,7 @@ class BusPlan:
 
 @dataclass(frozen=True)
 class ConnectionPlan:
-    """A connection of population `target` reads bus `bus`; its weights lie with the target's blocks (and again with the source's).
+    """A connection of population `target` reads bus `bus`; its weights are stored with the target's blocks (and again with the source's).
 
     `packed` is the number of bundles of the target's tiles that put rows of these weights side by side before they go to the source; 0:
     the source reads them from the blocks. See :mod:`snnc.compiler.tiles.gradients.packing`.
@@ -329,7 +329,7 @@ class Plan:
 
     @property
     def segments(self) -> Segments:
-        """How the iterations are cut."""
+        """The segments that the iterations are divided into."""
         return Segments(self.steps, self.interval, self.iterations, self.segment, self.streamed)
 
     @property

@@ -86,7 +86,7 @@ def _rows(table: dict[str, list[int]], kind: Any, columns: Sequence[str]) -> tup
 
 
 def plan_to_json(plan: Plan) -> str:
-    """Write `plan`."""
+    """Return `plan` as JSON text."""
     data = {
         "format": FORMAT,
         **{name: getattr(plan, name) for name in _PLAIN},

@@ -179,7 +179,7 @@ def check_padding(name: str, operation: ir.Pad, shape: Shape) -> None:
     if not fits:
         raise PadError(
             f"{name!r} pads an input of shape {shape} by {operation.padding}; give {len(shape)} pairs (before, after) of 0 or more, "
-            "one an axis."
+            "one per axis."
         )
 
 

@@ -18,7 +18,7 @@ Lengths = npt.NDArray[np.integer]
 
 @dataclass(frozen=True, eq=False)
 class Goal:
-    """Targets of a batch: their kind, the array, and how many outputs a class has."""
+    """Targets of a batch: their kind, the array, and the number of outputs per class."""
 
     kind: TargetKind
     values: npt.NDArray[Any]
@@ -26,7 +26,7 @@ class Goal:
 
 
 def statistic_of(term: Term, output: Reals, lengths: Lengths) -> tuple[Reals, Lengths]:
-    """Return the statistic [B, n] of outputs [T, B, n] over the first `lengths` steps, and the step at which it was read (0 if at all)."""
+    """Return the statistic [B, n] of outputs [T, B, n] over the first `lengths` steps, and the step that it comes from (0 for sums)."""
     steps, batch, width = output.shape
     counts = (np.arange(steps)[:, None] < lengths)[:, :, None]
     at = np.zeros((batch, width), dtype=np.int64)
@@ -44,7 +44,7 @@ def statistic_of(term: Term, output: Reals, lengths: Lengths) -> tuple[Reals, Le
             at = np.where(fired.any(axis=0), fired.argmax(axis=0), lengths[:, None] - 1)
             return at.astype(output.dtype), at
         case _:
-            raise AssertionError("every step is no statistic of them")
+            raise AssertionError("the values of every step are not a statistic")
     return np.take_along_axis(output, at[None], axis=0)[0], at
 
 

@@ -82,7 +82,7 @@ def connection_op(info: ConnectionInfo, link: PopulationLink, current: str) -> C
 
 
 def fills(info: ConnectionInfo) -> bool:
-    """Return whether the bias starts the current, one value per neuron; otherwise the arrival adds it."""
+    """Return whether the bias starts the current, one value per neuron; otherwise the connection's operation adds it."""
     return info.bias is not None and info.kind in ("dense", "sparse", "one_to_one")
 
 

@@ -1,4 +1,4 @@
-"""The recorded values that a loss reads."""
+"""Find the recorded values that a loss reads."""
 
 from __future__ import annotations
 

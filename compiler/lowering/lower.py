@@ -86,9 +86,9 @@ def lower(
         Cut the gradient every `truncate` steps: the state that step t = truncate, 2 truncate, … takes over counts as a constant
         (truncated backpropagation through time; Williams and Peng 1990). The loss still reads every step. None: never.
     limit
-        Drop spikes beyond so many of a source and step (:mod:`snnc.compiler.lowering.spike_limits`); None: all are sent.
+        Largest number of spikes that a source sends in a step (:mod:`snnc.compiler.lowering.spike_limits`); None: all are sent.
     half
-        What is kept as float16, see :mod:`snnc.compiler.lowering.halves`.
+        Numbers that are stored as float16, see :mod:`snnc.compiler.lowering.halves`.
 
     Raises
     ------

@@ -1,8 +1,8 @@
-"""At most so many spikes of a source leave it in a step: which of them, and the values of a run that say how many.
+"""Limits on the spikes that a source sends in a step: the choice of the spikes that are sent, and the limits as values of a run.
 
 For each source of spikes (an input, or an output of a population), sample and step, at most K of its spikes are sent; the others are
 dropped. Receivers, and the gradients of their weights, see the sent spikes alone. The source itself, its reset and records of it see all of
-them. The gradient that receivers return goes to all neurons of the source, as if nothing had been dropped, but for one case: where the
+them. The gradient that receivers return goes to all neurons of the source, as if nothing had been dropped, except in one case: if the
 surrogate of the source has bounded support (a gradient window), dense connections return gradient to the sent spikes and to the neurons in
 the support that did not fire, and none to the dropped spikes, as in the published code.
 
@@ -11,7 +11,7 @@ Which spikes are sent is a function of the source, the step and the seed, the sa
 - ``"lowest"``: those of the lowest ids, as in the published code;
 - ``"random"``: those with the lowest :func:`scores`, so every spike of a step is kept with the same probability.
 
-How many, and the key of the choice, are parameters of the program that no training changes and no file of weights holds.
+The limit and the key of the choice are parameters of the program that no training changes and no file of weights holds.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def limit_of(options: LimitOptions) -> SpikeLimit | None:
 
 @dataclass(frozen=True)
 class LimitedSource:
-    """The parameters of a source: how many of its spikes are sent, and the key of the choice."""
+    """The parameters of a source: the largest number of spikes that it sends, and the key of the choice."""
 
     buffer: str
     capacity: str

@@ -22,7 +22,7 @@ _NONE: Final[Others] = MappingProxyType({})
 
 
 def target_names() -> tuple[str, ...]:
-    """Names of the machines that come with snnc, in alphabetical order."""
+    """Return the names of the machines that come with snnc, in alphabetical order."""
     return tuple(sorted(f.name.removesuffix(".toml") for f in files(__name__).iterdir() if f.name.endswith(".toml")))
 
 
@@ -62,7 +62,7 @@ def _unknown(text: str, others: Others) -> str:
 
 
 def nearest(text: str, names: Sequence[str], others: Others = _NONE) -> str | None:
-    """Return the name that is most like a text, if one is, or whose synonym it is; capitals do not count.
+    """Return the name that resembles a text most, or has it as a synonym; None if no name does. Case is ignored.
 
     Examples
     --------

@@ -89,7 +89,7 @@ class Compute:
 
 @dataclass(frozen=True)
 class Streaming:
-    """Memory outside the chips, for each chip: its bytes, and bytes a second in one direction."""
+    """Memory outside the chips: bytes of each chip, and its rate in bytes per second in one direction."""
 
     bytes_per_chip: int
     bytes_per_second: float

@@ -19,7 +19,7 @@ from snnc.compiler.neurons.surrogates.surrogate import Surrogate
 from snnc.compiler.passes.edit import fresh_name
 from snnc.frontends.dsl.connections import Connection, Dense, OneToOne
 from snnc.frontends.dsl.errors import ConnectionKindError, EmptyNetworkError, ForeignNodeError, NetworkShapeError, PopulationOptionError
-from snnc.frontends.dsl.nodes import Group, NetworkNode, grouped
+from snnc.frontends.dsl.nodes import NetworkNode, NodeGroup, grouped
 from snnc.frontends.dsl.wiring import Wiring, build_chain, part_text, shape_after
 
 ShapeLike: TypeAlias = "int | Iterable[int]"
@@ -119,7 +119,7 @@ class Network:
         population = Population(model, size, _values(parameters, size, what), learn, _values(initial, size, what), surrogate)
         return self._node(self._graph.add(label, population), size)
 
-    def group(self, *nodes: NetworkNode, name: str | None = None) -> Group:
+    def group(self, *nodes: NetworkNode, name: str | None = None) -> NodeGroup:
         """Join nodes into one, to use as a source, a target or an output.
 
         As a source, a group concatenates the values of its nodes along their first axis; as a target, each of its nodes gets

@@ -1,4 +1,4 @@
-"""Edges that read the previous step: those that close a cycle."""
+"""Find the edges that close a cycle; they read the value of the previous step."""
 
 from __future__ import annotations
 

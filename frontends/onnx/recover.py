@@ -27,7 +27,7 @@ from snnc.frontends.onnx.flattening.flatten import Run
 from snnc.frontends.onnx.flattening.node import Node, NodePool, Shape
 from snnc.frontends.onnx.flattening.operation import Subgraph
 from snnc.frontends.onnx.operators.table import HANDLERS, MARKED
-from snnc.frontends.onnx.proof.traces import Built, Imported
+from snnc.frontends.onnx.proof.traces import Imported, TracedGraph
 from snnc.frontends.onnx.proof.verify import CheckedOutput, verify
 from snnc.frontends.onnx.reading.packed import UnpackedStates, joined, unpack_states, with_advice
 from snnc.frontends.onnx.reading.pairing import Pairs, guess_notes, pair_states
@@ -48,7 +48,7 @@ _UNEXPLAINED: Final = (InitialStateError, StepGraphError, TimeMixingError, TimeV
 
 
 @dataclass(frozen=True)
-class Source:
+class ParsedFile:
     """A parsed file: its graph, and the declared shape of each input (names stand for dynamic sizes)."""
 
     title: str
@@ -85,7 +85,7 @@ class Source:
         return max(_REPLICAS, *longer) if longer else _REPLICAS
 
 
-def recover(source: Source, sizes: Mapping[str, int], dynamic: Mapping[str, int]) -> Imported:
+def recover(source: ParsedFile, sizes: Mapping[str, int], dynamic: Mapping[str, int]) -> Imported:
     """Recover the network for `sizes` instead of names of sizes; `dynamic` holds those that the file leaves open.
 
     Raises
@@ -122,7 +122,7 @@ def recover(source: Source, sizes: Mapping[str, int], dynamic: Mapping[str, int]
     return _unrolled(source, pool, line, shapes, line.steps, outputs)
 
 
-def _run(source: Source, pool: NodePool, inputs: Mapping[str, Node], step: int | None = None) -> dict[str, Node]:
+def _run(source: ParsedFile, pool: NodePool, inputs: Mapping[str, Node], step: int | None = None) -> dict[str, Node]:
     results = Run(pool, HANDLERS if source.detach else MARKED, step).graph(source.graph, dict(inputs))
     found: dict[str, Node] = {}
     for name, value in zip(source.graph.outputs, results, strict=True):
@@ -133,7 +133,7 @@ def _run(source: Source, pool: NodePool, inputs: Mapping[str, Node], step: int |
 
 
 def _unrolled(
-    source: Source, pool: NodePool, line: GraphTimeline, shapes: Mapping[str, Shape], steps: int | None, outputs: Mapping[str, Node]
+    source: ParsedFile, pool: NodePool, line: GraphTimeline, shapes: Mapping[str, Shape], steps: int | None, outputs: Mapping[str, Node]
 ) -> Imported:
     def finished(roller: Roller) -> Imported:
         extend(line, pool)
@@ -163,7 +163,7 @@ def _packed_pairs(axes: Mapping[str, int], inputs: dict[str, Node], outputs: dic
     return Pairs({})
 
 
-def _single_unpacked(source: Source, shapes: Mapping[str, Shape], pairs: Mapping[str, str], parts: UnpackedStates) -> Imported:
+def _single_unpacked(source: ParsedFile, shapes: Mapping[str, Shape], pairs: Mapping[str, str], parts: UnpackedStates) -> Imported:
     """Read a single step with its states separated or as they are; the step's structure decides which is tried first."""
     first, second = (parts, None) if parts.packed else (None, parts)
     try:
@@ -174,7 +174,9 @@ def _single_unpacked(source: Source, shapes: Mapping[str, Shape], pairs: Mapping
         raise
 
 
-def _single_step(source: Source, shapes: Mapping[str, Shape], pairs: Mapping[str, str], parts: UnpackedStates | None = None) -> Imported:
+def _single_step(
+    source: ParsedFile, shapes: Mapping[str, Shape], pairs: Mapping[str, str], parts: UnpackedStates | None = None
+) -> Imported:
     """Replicate a single step with its states fed back, so that it resembles an unrolled file."""
     pool = NodePool()
     data, count = {n: s for n, s in shapes.items() if n not in pairs}, max(source.replicas, _REPLICAS + (parts.depth if parts else 0))
@@ -218,7 +220,7 @@ def _single_step(source: Source, shapes: Mapping[str, Shape], pairs: Mapping[str
 
 
 def _build_and_check(
-    source: Source,
+    source: ParsedFile,
     pool: NodePool,
     rolled: tuple[Roller, list[Result]],
     shapes: Mapping[str, Shape],
@@ -255,13 +257,13 @@ def _build_and_check(
     return found
 
 
-def _graph_of(step: RecoveredStep, file: FileFacts) -> Built:
+def _graph_of(step: RecoveredStep, file: FileFacts) -> TracedGraph:
     step = rearranged(broadcast_out(step))
     check_operations(step)
     return graph_of_step(step, file)
 
 
-def _graph_of_one_sample(step: RecoveredStep, file: FileFacts, error: OnnxError) -> Built:
+def _graph_of_one_sample(step: RecoveredStep, file: FileFacts, error: OnnxError) -> TracedGraph:
     """Read a step with convolutions of one image as that of one sample; if that fails too, the first error is more informative."""
     if not any(c.op in ("conv", "pool") and c.shape[0] == 1 for c in step.classes):
         raise error

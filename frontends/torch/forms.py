@@ -98,7 +98,7 @@ def _plain(name: str, tensor: Array, value: Array, original: Array | None) -> Fo
     before = value if original is None else original
     for transposed in (False, True) if value.ndim == 2 else (False,):
         oriented = before.T if transposed else before
-        if original is not None and oriented.ndim == 1 and oriented.size == tensor.size:  # one value a neuron
+        if original is not None and oriented.ndim == 1 and oriented.size == tensor.size:  # one value per neuron
             oriented = oriented.reshape(squeezed)
         if np.squeeze(oriented).shape != squeezed and value.size != 1:
             continue

@@ -59,7 +59,7 @@ def from_torch(module: Any, example: Any, *, steps: int | None = None, train: bo
     Raises
     ------
     TorchTrainingError
-        A dropout or a batch normalisation of a module that is to train has no counterpart in snnc.
+        A dropout or a batch normalisation has no counterpart in snnc, and `train` is set.
     TorchModuleError
         `module` is not a module.
     HiddenStateExampleError

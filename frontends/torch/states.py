@@ -1,4 +1,4 @@
-"""Modules that store their neurons' states, or pass them on, as a function of a complete sequence.
+"""Turn modules that store their neurons' states, or pass them on, into functions of a complete sequence.
 
 Frameworks store states in different ways. SpikingJelly's neurons, and snnTorch's if no membrane is passed, keep them as attributes
 between calls; Norse's cells return them, and start from rest if none is given. A module whose neurons run one step per call is called
@@ -143,7 +143,7 @@ def _check_example(arguments: tuple[Any, ...], title: str) -> None:
         if not _are_sequences((argument,)):
             raise HiddenStateExampleError(
                 f"{title} runs one step a call and keeps its states inside; give an example of a sequence, [steps, batch, ...], "
-                f"not of shape {list(getattr(argument, 'shape', []))}: snnc calls it once a step."
+                f"not of shape {list(getattr(argument, 'shape', []))}: snnc calls it once per step."
             )
 
 

@@ -28,7 +28,7 @@ _OVERFLOW: Final = 2**13
 
 @dataclass(frozen=True)
 class BinFolder:
-    """Folders ``0`` to ``9`` with files ``*.bin``; see :class:`snnc.data.data_set.Source`."""
+    """Folders ``0`` to ``9`` with files ``*.bin``; see :class:`snnc.data.data_set.SampleSource`."""
 
     path: Path
     files: tuple[tuple[str, int], ...] = field(repr=False)
@@ -40,7 +40,7 @@ class BinFolder:
 
     @contextmanager
     def opened(self) -> Iterator[Reader]:
-        """See :class:`snnc.data.data_set.Source`."""
+        """See :class:`snnc.data.data_set.SampleSource`."""
 
         def read(number: int) -> tuple[Sample, Any]:
             name, label = self.files[number]

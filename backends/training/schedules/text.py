@@ -9,13 +9,13 @@ from typing import Any, Final
 
 from snnc.backends.training.schedules.base import Schedule, ScheduleError
 from snnc.backends.training.schedules.combined import ByEpoch, WarmUp
-from snnc.backends.training.schedules.curves import Constant, Cosine, Exponential, Linear, OneCycle, Steps
+from snnc.backends.training.schedules.curves import ConstantSchedule, Cosine, Exponential, LinearSchedule, OneCycle, StepSchedule
 from snnc.backends.training.schedules.plateau import Plateau
 
 _NAMES: Final[dict[str, type[Schedule]]] = {
-    "constant": Constant,
-    "linear": Linear,
-    "steps": Steps,
+    "constant": ConstantSchedule,
+    "linear": LinearSchedule,
+    "steps": StepSchedule,
     "cosine": Cosine,
     "exponential": Exponential,
     "one_cycle": OneCycle,
@@ -50,7 +50,7 @@ def parse_schedule(text: str) -> Schedule:
         return ByEpoch(parse_schedule(given.removeprefix(_BY_EPOCH)))
     number = _number(given)
     if isinstance(number, int | float) and not isinstance(number, bool):
-        return Constant(number)
+        return ConstantSchedule(number)
     name, _, rest = given.partition(":")
     if name == _WARM_UP:
         own, plus, then = rest.partition("+")

@@ -108,7 +108,7 @@ class IndexedMap:
     inputs, outputs
         Values of the source and of the target population.
     source, target, weight
-        Parallel arrays, one number an entry; ordered by source, then target.
+        Parallel arrays, one number per entry; ordered by source, then target.
     length
         Values that every entry adds to; targets are multiples of it.
     order

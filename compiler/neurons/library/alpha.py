@@ -46,7 +46,7 @@ def Alpha(  # noqa: N802 - the name of the neuron
     threshold
         The neuron fires above it.
     fixed_tau
-        Make ``tau`` a parameter with the value above, which saves three logarithms a neuron and step; no gradient of
+        Make ``tau`` a parameter with the value above, which saves three logarithms per neuron and step; no gradient of
         alpha and beta goes through it.
     clamp
         Keep `alpha` and `beta` between 0 and 1.

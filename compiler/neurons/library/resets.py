@@ -31,7 +31,7 @@ Update: TypeAlias = Callable[[str], str]
 
 @dataclass(frozen=True)
 class Firing:
-    """How a membrane fires and resets.
+    """Firing and reset of a membrane.
 
     Parameters
     ----------
@@ -69,11 +69,11 @@ class Firing:
         return ("threshold", "v_reset") if self.reset == "value" else ("threshold",)
 
     def spike(self, membrane: str = "v") -> str:
-        """Text of the spike."""
+        """Return the text of the spike."""
         return f"{'spike' if self.strict else 'spike_ge'}({membrane} - threshold)"
 
     def equations(self, update: Update, membrane: str = "v") -> str:
-        """Text that updates, fires and resets `membrane`; the spike is ``s``."""
+        """Return the equations that update, fire and reset `membrane`; the spike is ``s``."""
         if self.reset == "none":
             return f"{membrane} = {update(membrane)}\ns = {self.spike(membrane)}"
         if self.reset_delay:
@@ -135,5 +135,5 @@ def firing_neuron(
 
 
 def clamped(parameter: str, clamp: bool) -> str:
-    """Text of `parameter`, kept between 0 and 1 on request (snnTorch does so in every forward pass)."""
+    """Return the text of `parameter`, with `clamp` limited to 0 … 1 (snnTorch does so in every forward pass)."""
     return f"min(max({parameter}, 0), 1)" if clamp else parameter

@@ -18,7 +18,7 @@ from snnc.frontends.dsl.errors import SynapticDelayError
 
 
 class DelayInitialiser(Protocol):
-    """Anything that draws whole numbers."""
+    """An object that draws the delays of a connection's weights."""
 
     def draw_delays(self, shape: Shape, rng: np.random.Generator) -> Array:
         """Return whole numbers of `shape`, 0 or more."""

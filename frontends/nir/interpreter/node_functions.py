@@ -35,7 +35,7 @@ class Conventions:
     unscaled_currents
         Currents enter unscaled, whatever dt, r and w_in are.
     unscaled_jumps
-        Neurons without time constants add ``r*i`` a step, synapses ``w_in*i``, whatever dt is.
+        Neurons without time constants add ``r*i`` per step, synapses ``w_in*i``, whatever dt is.
     starts_at
         The fields with a membrane's initial value; the first that a node has, or 0 without any.
     bypass_weights
@@ -244,7 +244,7 @@ class NirNeuron:
     batch
         Samples.
     dt
-        Seconds a step.
+        Seconds per step.
     how
         The conventions of the framework.
     """

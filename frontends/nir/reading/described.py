@@ -107,7 +107,7 @@ def _compare(one: Graph, other: Graph, names: Mapping[str, str]) -> None:
             raise NirDescriptionError("its inputs or outputs are not those of the file")
     ours, theirs = (work_of(graph, found) for graph, found in zip((one, other), ports, strict=True))
     if too_much(ours, theirs):
-        raise NirDescriptionError(f"it takes {ours:,} operations a step, and the nodes of the file {theirs:,}")
+        raise NirDescriptionError(f"it takes {ours:,} operations per step, and the nodes of the file {theirs:,}")
     inputs = dict(one.of_type(Input))
     if any(op.shape != other.operation(names[n]).shape for n, op in inputs.items()):  # type: ignore[union-attr]  # an Input, by its name
         raise NirDescriptionError("its inputs have other shapes than those of the file")

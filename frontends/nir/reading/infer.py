@@ -1,4 +1,4 @@
-"""Shapes of the inputs and outputs of each node, without batch and time."""
+"""Infer the input and output shape of each node, without batch and time."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ def read_nir(path: Path) -> NirGraph:
     """
     storage = HdfFile(path)
     try:
-        return _Reader(storage).root(path)
+        return _FileReader(storage).root(path)
     except SnncError:
         raise
     except (OSError, RuntimeError, KeyError, ValueError, TypeError, OverflowError, UnicodeError) as error:
@@ -49,7 +49,7 @@ def read_nir(path: Path) -> NirGraph:
         storage.close()
 
 
-class _Reader:
+class _FileReader:
     def __init__(self, storage: HdfFile) -> None:
         self.storage = storage
 

@@ -44,7 +44,7 @@ def nir_fields(name: str, population: Population, dt: float) -> tuple[str, Field
     population
         The neurons.
     dt
-        Seconds a step.
+        Seconds per step.
 
     Raises
     ------
@@ -122,7 +122,7 @@ def _thresholds(kind: str, values: Mapping[str, Array]) -> Fields:
 def _tau(factor: Array, dt: float, where: str) -> Array:
     if (factor >= 1).any():
         raise NotInNirError(
-            f"{where} keeps {factor.max():g} of its state a step; a time constant of NIR keeps less than 1. "
+            f"{where} keeps {factor.max():g} of its state per step; with a time constant of NIR it keeps less than 1. "
             "Use a neuron without leak (IF, I)."
         )
     return np.asarray(dt / (1 - factor))

@@ -13,7 +13,7 @@ from snnc.compiler.neurons.expression import Expression, Symbol
 from snnc.frontends.onnx.flattening.evaluate import Inputs
 from snnc.frontends.onnx.flattening.node import Array, Node, NodePool, Shape
 from snnc.frontends.onnx.recovery.equations import is_spike
-from snnc.frontends.onnx.recovery.naming import Named
+from snnc.frontends.onnx.recovery.naming import NamedEquations
 from snnc.frontends.onnx.reroll.step import RecoveredStep
 
 
@@ -55,7 +55,7 @@ class Trace:
 
 
 @dataclass(frozen=True, eq=False)
-class Built:
+class TracedGraph:
     """A graph with the correspondence to its file."""
 
     graph: Graph
@@ -108,7 +108,7 @@ class Imported:
         return size if isinstance(size, int) else None
 
 
-def traces_of(step: RecoveredStep, named: Named, name: str, population: Population) -> tuple[Trace, ...]:
+def traces_of(step: RecoveredStep, named: NamedEquations, name: str, population: Population) -> tuple[Trace, ...]:
     """Return the traces of one population: its states, then its outputs."""
     lines = {line.target: line.value for line in population.model.equations}
     ports = {port: cls for cls, port in (*named.outputs.items(), *named.states.items())}

@@ -31,13 +31,13 @@ from snnc.compiler.ir.graph import (
 from snnc.compiler.neurons.neuron import NeuronModel
 from snnc.frontends.common.recognise import recognise
 from snnc.frontends.onnx.errors import NotYetError, ReadoutError, StepGraphError
-from snnc.frontends.onnx.proof.traces import Built, Trace, traces_of
+from snnc.frontends.onnx.proof.traces import Trace, TracedGraph, traces_of
 from snnc.frontends.onnx.recovery.detaching import Detach
 from snnc.frontends.onnx.recovery.equations import draft
 from snnc.frontends.onnx.recovery.grouping import Grouping, channel_bias
 from snnc.frontends.onnx.recovery.initial import Start
 from snnc.frontends.onnx.recovery.layers import layer_of, scale_of, selection
-from snnc.frontends.onnx.recovery.naming import Named, name
+from snnc.frontends.onnx.recovery.naming import NamedEquations, name
 from snnc.frontends.onnx.recovery.states import States
 from snnc.frontends.onnx.reroll.roll import Const, InputRef, Operand, Ref
 from snnc.frontends.onnx.reroll.step import RecoveredStep, Result
@@ -79,7 +79,7 @@ class FileFacts:
 
 @dataclass(frozen=True, eq=False)
 class BuildPlan:
-    """Everything that :func:`build` reads."""
+    """The input of :func:`build`."""
 
     file: FileFacts
     step: RecoveredStep
@@ -89,13 +89,13 @@ class BuildPlan:
     visible: set[int]
 
 
-class _Builder:
+class _GraphBuilder:
     def __init__(self, plan: BuildPlan) -> None:
         self.plan = plan
         self.step = plan.step
         self.graph = Graph(plan.file.title, plan.file.steps)
         self.places: dict[int, OutputPlace] = {}
-        self.named: dict[int, Named] = {}
+        self.named: dict[int, NamedEquations] = {}
         self.traces: list[Trace] = []
         self.pending: list[tuple[Operand, str, str, Shape | None]] = []
         self.shaped: dict[tuple[OutputPlace, int, Shape], str] = {}
@@ -212,7 +212,7 @@ class _Builder:
         for operand, port in zip(made.ports, named.ports, strict=True):
             self.read(operand, node, port, shape)
 
-    def initial(self, states: States, named: Named) -> dict[str, Array]:
+    def initial(self, states: States, named: NamedEquations) -> dict[str, Array]:
         """Return the initial states that are not zero."""
         found: dict[str, Array] = {}
         for (cls, k), label in named.deep.items():
@@ -226,9 +226,9 @@ def _rank(port: str) -> tuple[bool, bool, str]:
     return (not port.startswith("s"), not port.startswith("y"), port)
 
 
-def build(plan: BuildPlan) -> Built:
+def build(plan: BuildPlan) -> TracedGraph:
     """Return the graph of a recovered step, and the step's values in its populations."""
-    builder = _Builder(plan)
+    builder = _GraphBuilder(plan)
     step, groups = plan.step, plan.groups
     done: set[int] = set()
     for cls in groups.order:
@@ -250,7 +250,7 @@ def build(plan: BuildPlan) -> Built:
     builder.connect()
     _check_cycles(builder.graph)
     _state_inputs(builder)
-    return Built(builder.graph, tuple(builder.traces))
+    return TracedGraph(builder.graph, tuple(builder.traces))
 
 
 def visible_classes(step: RecoveredStep, groups: Grouping) -> set[int]:
@@ -271,7 +271,7 @@ def visible_classes(step: RecoveredStep, groups: Grouping) -> set[int]:
     return found
 
 
-def _output(builder: _Builder, name: str) -> None:
+def _output(builder: _GraphBuilder, name: str) -> None:
     step = builder.step
     result = next(r for r in step.results if r.name == name)
     if isinstance(result.value, Const):
@@ -318,7 +318,7 @@ def _check_cycles(graph: Graph) -> None:
         raise StepGraphError(f"the recovered network has a cycle without delay ({cycle}); snnc cannot order its populations.")
 
 
-def _state_inputs(builder: _Builder) -> None:
+def _state_inputs(builder: _GraphBuilder) -> None:
     plan = builder.plan
     for given, cls in plan.start.inputs.items():
         group = plan.groups.group.get(cls)

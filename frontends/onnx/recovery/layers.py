@@ -10,7 +10,7 @@ from snnc.compiler.ir.graph import Add, Concat, Conv, Flatten, Linear, Operation
 from snnc.compiler.neurons.expression import Call, Symbol
 from snnc.frontends.onnx.errors import NotYetError
 from snnc.frontends.onnx.flattening.node import Array, Pick
-from snnc.frontends.onnx.recovery.naming import Named
+from snnc.frontends.onnx.recovery.naming import NamedEquations
 from snnc.frontends.onnx.reroll.rearrange import aligned, padding_of
 from snnc.frontends.onnx.reroll.roll import Const, Operand, Ref
 from snnc.frontends.onnx.reroll.step import RecoveredStep
@@ -85,7 +85,7 @@ def _weights(operands: list[Operand], bias: Array | None) -> tuple[Array, Array 
     return np.ascontiguousarray(weight.value, np.float32), None if bias is None else np.array(bias, np.float32)
 
 
-def scale_of(named: Named, shape: Shape) -> Scale | None:
+def scale_of(named: NamedEquations, shape: Shape) -> Scale | None:
     """Return equations of the form ``a*x + b`` with constants as a layer; None for any others."""
     if named.states or len(named.lines) != 1 or len(named.ports) != 1:
         return None

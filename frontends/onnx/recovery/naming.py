@@ -14,7 +14,7 @@ from snnc.frontends.onnx.recovery.states import States
 
 
 @dataclass(frozen=True)
-class Named:
+class NamedEquations:
     """Equations under their final names.
 
     ``states`` and ``outputs`` map classes to names, ``parameters`` names to values.
@@ -29,7 +29,7 @@ class Named:
     learnable: frozenset[str] = frozenset()
 
 
-def name(made: EquationsDraft, states: States, visible: set[int]) -> Named:
+def name(made: EquationsDraft, states: States, visible: set[int]) -> NamedEquations:
     """Return a draft under its final names."""
     all_visible, visible = visible, {made.alias.get(c, c) for c in visible}
     fires = {line.target: line.value for line in made.lines if is_spike(line.value)}
@@ -50,7 +50,7 @@ def name(made: EquationsDraft, states: States, visible: set[int]) -> Named:
     lines = _ordered(made, states, state_names, deep, final, reserved)
     outputs = {c: _symbol_name(final[f"c{made.alias.get(c, c)}"]) for c in all_visible}
     ports = tuple(_symbol_name(final[f"i{k}"]) for k in range(len(made.ports)))
-    return Named(tuple(lines), state_names, deep, outputs, parameters, ports, frozenset(learned))
+    return NamedEquations(tuple(lines), state_names, deep, outputs, parameters, ports, frozenset(learned))
 
 
 def _symbol_name(symbol: Expression) -> str:

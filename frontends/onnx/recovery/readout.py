@@ -89,7 +89,7 @@ def _check_parts(line: GraphTimeline, name: str, output: Node, node: Node, after
         return
     if late == list(range(line.steps)) and _joins(node, after):
         raise ReadoutError(
-            f"the output '{name}' of shape {list(output.shape)} joins the steps along an axis that also holds something else (the batch or "
+            f"the output '{name}' of shape {list(output.shape)} joins the steps along an axis that it shares with the batch or "
             "neurons); stack them along a separate axis (torch.stack instead of torch.cat, and no flatten or view over that axis)."
         )
     raise TimeMixingError(

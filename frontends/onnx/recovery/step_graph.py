@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from snnc.frontends.onnx.errors import InitialStateError, StepGraphError
-from snnc.frontends.onnx.proof.traces import Built
+from snnc.frontends.onnx.proof.traces import TracedGraph
 from snnc.frontends.onnx.recovery.build import BuildPlan, FileFacts, build, visible_classes
 from snnc.frontends.onnx.recovery.grouping import grouping
 from snnc.frontends.onnx.recovery.initial import find_start
@@ -21,7 +21,7 @@ _MAX_SEARCHES: Final = 2
 _REARRANGES: Final = frozenset({"reshape", "transpose", "slice", "expand", "pick"})
 
 
-def graph_of_step(step: RecoveredStep, file: FileFacts) -> Built:
+def graph_of_step(step: RecoveredStep, file: FileFacts) -> TracedGraph:
     """Return the graph of a step.
 
     A matrix product of delayed values is first tried with the delay before it (it then reads zeros before step 0), and, if
@@ -44,7 +44,7 @@ def graph_of_step(step: RecoveredStep, file: FileFacts) -> Built:
         return _graph_of(later, file)
 
 
-def _graph_of(step: RecoveredStep, file: FileFacts) -> Built:
+def _graph_of(step: RecoveredStep, file: FileFacts) -> TracedGraph:
     """Try the places of delays, then the search for initial states, until one explains the file."""
     failure: InitialStateError | None = None
     step = _products_late(step)

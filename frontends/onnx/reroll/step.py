@@ -248,7 +248,7 @@ def _batch(step: RecoveredStep, made: StepClass, found: list[int | None]) -> int
             if not fits:
                 raise StepGraphError(
                     f"a reshape of {list(shape)} to {list(made.shape)} mixes the samples of a batch; snnc runs each sample separately. "
-                    "Keep the batch an axis of its own (flatten(1) instead of flatten(0) or view(-1))."
+                    "Keep the batch on a separate axis (flatten(1) instead of flatten(0) or view(-1))."
                 )
             return fits[0]
         case "transpose":
@@ -260,7 +260,7 @@ def _batch(step: RecoveredStep, made: StepClass, found: list[int | None]) -> int
             if batch in made.attrs[1]:
                 raise StepGraphError(
                     "a reduction runs over the samples of a batch; snnc runs each sample separately. "
-                    "Return one value a sample, and sum them afterwards."
+                    "Return one value per sample, and sum them afterwards."
                 )
         case "linear":
             if batch == len(shape) - 1:

@@ -65,7 +65,7 @@ def write_onnx(graph: Graph, path: str | Path, *, form: Form = "plain", states: 
         known = set(graph.state_inputs.values())
         refs = [StateRef(name, state) for name, p in graph.of_type(Population) for state in p.model.states]
         graph.state_inputs |= {f"{ref.node}.{ref.name}": ref for ref in refs if ref not in known}
-    writer = _Writer(graph, form)
+    writer = _ModelWriter(graph, form)
     return save(writer.model(), writer.constants.arrays, Path(path), inside)
 
 
@@ -79,7 +79,7 @@ class _Recorded:
     time: int
 
 
-class _Writer:
+class _ModelWriter:
     """A model under construction."""
 
     def __init__(self, graph: Graph, form: Form) -> None:

@@ -18,8 +18,8 @@ from snnc.backends.reference.engine import ReferenceEngine
 from snnc.backends.runtime.engine_of_parts import EngineOfParts
 from snnc.backends.runtime.errors import GradientWindowError, NoStepwiseError, ResumeError, SpikeLimitError
 from snnc.backends.session import BackendSession
-from snnc.backends.training.checkpoint import Checkpoints
-from snnc.backends.training.run_values import GradientWindow
+from snnc.backends.training.saving.checkpoint import Checkpoints
+from snnc.backends.training.updates.run_values import GradientWindow
 from snnc.compiler.losses import parse_loss
 from snnc.compiler.losses.optimizers import SGD
 from snnc.compiler.lowering.lower import lower

@@ -18,6 +18,7 @@ from snnc.cli.common import (
     JsonOption,
     ModelArgument,
     PercentileOption,
+    StepsOption,
 )
 from snnc.cli.console import note, result, result_json, working
 from snnc.errors import ConversionFormatError, OptionValueError
@@ -33,9 +34,7 @@ def convert(
         str | None,
         typer.Option("--form", help="ONNX: 'plain', standard operators only (the default), or 'functions', a node for each population."),
     ] = None,
-    steps: Annotated[
-        int | None, typer.Option("--steps", help="Time steps of a sequence; overrides the number that the model fixes.")
-    ] = None,
+    steps: StepsOption = None,
     ann2snn: ConvertOption = False,
     calibration: CalibrationOption = None,
     percentile: PercentileOption = None,

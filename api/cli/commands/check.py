@@ -14,6 +14,7 @@ from snnc.cli.common import (
     DetachOption,
     DialectOption,
     DtOption,
+    InputKindOption,
     JsonOption,
     ModelArgument,
     PercentileOption,
@@ -26,7 +27,7 @@ def check(
     data: Annotated[
         Path | None, typer.Option("--data", help="An npz archive with inputs, to count spikes and synaptic operations on them.")
     ] = None,
-    input_kind: Annotated[str | None, typer.Option("--input-kind", help="What the inputs hold: spikes (0 or 1) or values.")] = None,
+    input_kind: InputKindOption = None,
     ann2snn: ConvertOption = False,
     calibration: CalibrationOption = None,
     percentile: PercentileOption = None,

@@ -26,7 +26,7 @@ _BITS: Final = 64
 
 
 @dataclass(frozen=True)
-class _Layer:
+class _DropoutLayer:
     """A dropout layer: its population, its state, and its parameters."""
 
     number: int
@@ -41,7 +41,7 @@ class _Layer:
 class Masks:
     """Draws the masks of a program's dropout layers."""
 
-    layers: tuple[_Layer, ...] = ()
+    layers: tuple[_DropoutLayer, ...] = ()
 
     def of(self, read: Callable[[str], Array], update: int, first: int, batch: int) -> Initial:
         """Return the initial values of some samples of an update.
@@ -66,13 +66,13 @@ class Masks:
 def masks_of(program: StepProgram) -> Masks:
     """Return the dropout layers of `program`; layers count in the order of its populations."""
     steps = {op.population: op for op in program.forward if isinstance(op, NeuronStep)}
-    layers: list[_Layer] = []
+    layers: list[_DropoutLayer] = []
     for info in program.populations:
         if is_dropout(info.model):
             kernel = info.kernel
             parameters = {kernel.labels[a]: name for a, name in zip(kernel.parameters, steps[info.id].parameters, strict=True)}
             (state,) = (s for s in kernel.states if kernel.labels[s] == MASK)
-            layers.append(_Layer(len(layers), info.id, state, parameters["rate"], parameters["seed"], math.prod(info.shape)))
+            layers.append(_DropoutLayer(len(layers), info.id, state, parameters["rate"], parameters["seed"], math.prod(info.shape)))
     return Masks(tuple(layers))
 
 

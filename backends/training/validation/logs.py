@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from snnc.backends.runtime.errors import SessionError
 from snnc.backends.runtime.history import Epoch, TrainingProgress
-from snnc.backends.training.metrics import scalars
+from snnc.backends.training.validation.metrics import scalars
 from snnc.compiler.errors import ToolMissingError
 from snnc.compiler.files.durable import write_durably
 

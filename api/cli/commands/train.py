@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
 from snnc.cli.common import JsonOption, ProjectArgument, RecordOption, TrustOption, permitted
 from snnc.cli.console import Progress, note, result, result_json, result_now, warn, working
+from snnc.cli.parameters import command
 
 if TYPE_CHECKING:
     from snnc.backends.runtime.history import Epoch, History
@@ -19,8 +21,11 @@ if TYPE_CHECKING:
     from snnc.session import Session
 
 
-def train(
-    folder: ProjectArgument,
+@dataclass(frozen=True)
+class TrainArguments:
+    """Arguments of ``snnc train``."""
+
+    folder: ProjectArgument
     data: Annotated[
         str | None,
         typer.Option(
@@ -29,33 +34,33 @@ def train(
             help="An npz archive: x [samples, steps, …], or each input by name, and y [samples]; or a data set, read batch by "
             "batch: shd:shd_train.h5, ssc:…, nmnist:Train, dvsgesture:…, mnist:train-images-idx3-ubyte.",
         ),
-    ] = None,
-    bin_steps: Annotated[int | None, typer.Option("--bin-steps", help="Time steps of a data set; by default those of the network.")] = None,
-    bin_time: Annotated[float | None, typer.Option("--bin-time", metavar="SECONDS", help="Length of a step of recorded events.")] = None,
+    ] = None
+    bin_steps: Annotated[int | None, typer.Option("--bin-steps", help="Time steps of a data set; by default those of the network.")] = None
+    bin_time: Annotated[float | None, typer.Option("--bin-time", metavar="SECONDS", help="Length of a step of recorded events.")] = None
     bin_duration: Annotated[
         float | None, typer.Option("--bin-duration", metavar="SECONDS", help="Length of all steps, instead of --bin-time.")
-    ] = None,
+    ] = None
     downsample: Annotated[
         int | None, typer.Option("--downsample", help="How many neighbouring channels, or rows and columns, of events become one.")
-    ] = None,
-    polarity: Annotated[str | None, typer.Option("--polarity", help="Off and on events: channels (default) or merged.")] = None,
-    encoder: Annotated[str | None, typer.Option("--encoder", help="Of images: rate (default), latency or repeat.")] = None,
+    ] = None
+    polarity: Annotated[str | None, typer.Option("--polarity", help="Off and on events: channels (default) or merged.")] = None
+    encoder: Annotated[str | None, typer.Option("--encoder", help="Of images: rate (default), latency or repeat.")] = None
     recipe: Annotated[
         Path | None, typer.Option("--recipe", help="A TOML file with the settings of the training; options given here take precedence.")
-    ] = None,
-    epochs: Annotated[int | None, typer.Option("--epochs", help="How often to go through the data (default 1).")] = None,
+    ] = None
+    epochs: Annotated[int | None, typer.Option("--epochs", help="How often to go through the data (default 1).")] = None
     first_epoch: Annotated[
         int | None,
         typer.Option(
             "--first-epoch", help="Epochs already trained with these data and this seed; the order of samples continues from there."
         ),
-    ] = None,
+    ] = None
     lr: Annotated[
         str | None,
         typer.Option(
             "--lr", help="Learning rate, a number or a schedule such as cosine:0.1,epochs=20; by default that of the compilation."
         ),
-    ] = None,
+    ] = None
     gradient_window: Annotated[
         str | None,
         typer.Option(
@@ -63,37 +68,37 @@ def train(
             metavar="LOW[ to HIGH]",
             help="Gradient window inside the compiled one, numbers or schedules: exponential:-100,-0.1; by default the compiled one.",
         ),
-    ] = None,
+    ] = None
     capacity: Annotated[
         str | None,
         typer.Option(
             "--capacity",
             help="Targets reference and cpu: spikes of a source that are sent in a step, a number or a schedule.",
         ),
-    ] = None,
+    ] = None
     accumulate: Annotated[
         int | None,
         typer.Option("--accumulate", help="Parts that the samples of an update are run in, to save memory; of a machine, its batches."),
-    ] = None,
+    ] = None
     validation: Annotated[
         str | None, typer.Option("--validation", "--validation-data", metavar="FILE|KIND:PATH", help="Validation data, like --data.")
-    ] = None,
+    ] = None
     metrics: Annotated[
         list[str] | None, typer.Option("--metric", help="Further metrics of the validation data: top_3, f1, per_class, confusion, spikes.")
-    ] = None,
+    ] = None
     monitor: Annotated[
         str | None, typer.Option("--monitor", help="Quantity that decides which epoch is the best: loss or accuracy.")
-    ] = None,
-    patience: Annotated[int | None, typer.Option("--patience", help="Stop after this many epochs in a row without improvement.")] = None,
+    ] = None
+    patience: Annotated[int | None, typer.Option("--patience", help="Stop after this many epochs in a row without improvement.")] = None
     min_delta: Annotated[
         float | None, typer.Option("--min-delta", help="With --patience: improvements up to this size do not count.")
-    ] = None,
-    best: Annotated[Path | None, typer.Option("--best", help="File for the weights of the best epoch.")] = None,
+    ] = None
+    best: Annotated[Path | None, typer.Option("--best", help="File for the weights of the best epoch.")] = None
     restore_best: Annotated[
         bool, typer.Option("--restore-best", help="End with the weights of the best epoch (kept in model/best.safetensors, or --best).")
-    ] = False,
-    log: Annotated[Path | None, typer.Option("--log", help="CSV file with a row for each epoch.")] = None,
-    tensorboard: Annotated[Path | None, typer.Option("--tensorboard", help="Folder for TensorBoard's event files.")] = None,
+    ] = False
+    log: Annotated[Path | None, typer.Option("--log", help="CSV file with a row for each epoch.")] = None
+    tensorboard: Annotated[Path | None, typer.Option("--tensorboard", help="Folder for TensorBoard's event files.")] = None
     checkpoint_every: Annotated[
         str | None,
         typer.Option(
@@ -101,21 +106,24 @@ def train(
             metavar="TIME",
             help="Time between two checkpoints within an epoch: 30s, 5m (default), 1h; 0 or none: after epochs only.",
         ),
-    ] = None,
+    ] = None
     resume: Annotated[
         bool | None,
         typer.Option(
             "--resume/--no-resume",
             help="Continue the stopped training from its last checkpoint; --no-resume: begin a new training with its weights.",
         ),
-    ] = None,
-    record: RecordOption = None,
+    ] = None
+    record: RecordOption = None
     seed: Annotated[
         int | None, typer.Option("--seed", help="Seed of the order of samples; by default that of the compilation.", min=0)
-    ] = None,
-    trust: TrustOption = False,
-    as_json: JsonOption = False,
-) -> None:
+    ] = None
+    trust: TrustOption = False
+    as_json: JsonOption = False
+
+
+@command(TrainArguments)
+def train(context: typer.Context, given: TrainArguments) -> None:
     """Train a compiled project on its own target, and store the weights in its folder.
 
     The optimiser's state is stored with the weights: training again continues where it stopped. Processes that torchrun starts train
@@ -127,65 +135,71 @@ def train(
     Example: snnc train build/ --data digits.npz --epochs 5
     """
     from snnc.backends.folders.folder_lock import locked
-    from snnc.backends.folders.manifest import BEST
-    from snnc.backends.training.checkpoint import EVERY, seconds_of
-    from snnc.backends.training.ranks import leads
+    from snnc.backends.training.updates.ranks import leads
     from snnc.cli.train_data import WantedData, open_data
     from snnc.data.named import Reading
     from snnc.driver.loading import is_project, load_project
     from snnc.project.resuming import SETTINGS, Settings, settings_for
-    from snnc.recipe import number_or_text, read_recipe
 
-    given = {
-        "epochs": epochs,
-        "first_epoch": first_epoch,
-        "learning_rate": None if lr is None else number_or_text(lr),
-        "gradient_window": gradient_window,
-        "capacity": capacity,
-        "accumulate": accumulate,
-        "seed": seed,
-        "metrics": metrics or None,
-        "monitor": monitor,
-        "patience": patience,
-        "min_delta": min_delta,
-        "best": best,
-        "restore_best": restore_best or None,
-        "log": log,
-        "tensorboard": tensorboard,
-        "checkpoint_every": checkpoint_every,
-    }
-    chosen = ({} if recipe is None else read_recipe(recipe)) | {name: value for name, value in given.items() if value is not None}
-    every = chosen.pop("checkpoint_every", EVERY)
-    seconds_of(every)
-    reading = Reading(bin_steps, bin_time, bin_duration, downsample, polarity, encoder)
-    wanted = WantedData.of(chosen.pop("data", {}), data, validation or chosen.pop("validation", None), reading)
-    samples, held = open_data(wanted.train), None if wanted.validation is None else open_data(wanted.validation)
+    folder, chosen = given.folder, _settings(given)
+    every = _interval(chosen)
+    reading = Reading(given.bin_steps, given.bin_time, given.bin_duration, given.downsample, given.polarity, given.encoder)
+    wanted = WantedData.of(chosen.pop("data", {}), given.data, given.validation or chosen.pop("validation", None), reading)
+    samples, validation = open_data(wanted.train), None if wanted.validation is None else open_data(wanted.validation)
     if not is_project(folder):
         load_project(folder)
-    trust = permitted(folder, trust)
+    trust = permitted(folder, given.trust)
     with locked(folder, "trains") if leads() else nullcontext():
-        settings = settings_for(folder, Settings(**{name: chosen.pop(name, None) for name in SETTINGS}, resume=resume))
+        settings = settings_for(folder, Settings(**{name: chosen.pop(name, None) for name in SETTINGS}, resume=given.resume))
         with working("building"):
             session = _opened(folder, settings, trust)
-        with session, _hint(folder, wanted.train if recipe is None else f"{wanted.train} --recipe {recipe}"):
+        with session, _hint(folder, wanted.train if given.recipe is None else f"{wanted.train} --recipe {given.recipe}"):
             x, y = samples.for_fit(session, wanted.reading)
-            if held is not None:
-                chosen["validation"] = held.for_validation(session, wanted.reading)
-            if chosen.get("restore_best") and "best" not in chosen:
-                chosen["best"] = folder / BEST
-            history = _fit(session, folder, (x, y), settings, chosen, every, as_json)
+            if validation is not None:
+                chosen["validation"] = validation.for_validation(session, wanted.reading)
+            history = _fit(session, folder, (x, y), settings, chosen, every, given.as_json)
             if not leads():
                 return
             session.keep()
-            if record is not None:
-                session.record_samples(x, record)
+            if given.record is not None:
+                session.record_samples(x, given.record)
             cycles = session.cycles()
-    _show(folder, history, cycles, as_json)
+    _show(folder, history, cycles, given.as_json)
+
+
+_FIT_NAMES: Final = {"lr": "learning_rate"}
+"""Names of arguments of ``fit``, where options have other names."""
+
+
+def _settings(given: TrainArguments) -> dict[str, Any]:
+    """Return the settings of the recipe, and of the options, which take precedence, by the names of ``fit``."""
+    from snnc.backends.folders.manifest import BEST
+    from snnc.recipe import number_or_text, read_recipe
+
+    names = ("epochs", "first_epoch", "lr", "gradient_window", "capacity", "accumulate", "seed", "metrics", "monitor", "patience")
+    names += ("min_delta", "best", "restore_best", "log", "tensorboard", "checkpoint_every")
+    values = {_FIT_NAMES.get(name, name): getattr(given, name) for name in names}
+    found = {} if given.recipe is None else read_recipe(given.recipe)
+    found |= {name: value for name, value in values.items() if not (value is None or value is False or value == [])}
+    if given.lr is not None:
+        found["learning_rate"] = number_or_text(given.lr)
+    if found.get("restore_best"):
+        found.setdefault("best", given.folder / BEST)
+    return found
+
+
+def _interval(chosen: dict[str, Any]) -> str:
+    """Take the time between two checkpoints from the settings, and check it."""
+    from snnc.backends.training.saving.checkpoint import EVERY, seconds_of
+
+    every: str = chosen.pop("checkpoint_every", EVERY)
+    seconds_of(every)
+    return every
 
 
 def _opened(folder: Path, settings: Settings, trust: bool) -> Session:
     """Open the project; weights that cannot be used are put aside, so that the training can write others."""
-    from snnc.backends.training.ranks import leads
+    from snnc.backends.training.updates.ranks import leads
     from snnc.driver.compiling import open as open_project
     from snnc.driver.compiling import open_strictly
     from snnc.errors import TrainedWeightsError
@@ -205,9 +219,9 @@ def _fit(
     session: Session, folder: Path, samples: tuple[Any, Any], settings: Settings, others: dict[str, Any], every: str, as_json: bool
 ) -> History:
     from snnc.backends.folders.manifest import TRAINED
-    from snnc.backends.training.checkpoint import Checkpoints
     from snnc.backends.training.notices import reported_differences
-    from snnc.backends.training.ranks import leads
+    from snnc.backends.training.saving.checkpoint import Checkpoints
+    from snnc.backends.training.updates.ranks import leads
 
     tell = note if as_json else result_now
 
@@ -243,7 +257,7 @@ def _fit(
 def _hint(folder: Path, data: str) -> Iterator[None]:
     """Print the command that continues a stopped training."""
     from snnc.backends.runtime.errors import DivergedError
-    from snnc.backends.training.ranks import leads
+    from snnc.backends.training.updates.ranks import leads
     from snnc.project.resuming import position_of
 
     try:
@@ -263,7 +277,7 @@ def _hint(folder: Path, data: str) -> Iterator[None]:
 
 def _show(folder: Path, history: History, cycles: dict[str, float] | None, as_json: bool) -> None:
     from snnc.backends.folders.manifest import TRAINED
-    from snnc.backends.training.metrics import plain
+    from snnc.backends.training.validation.metrics import plain
 
     if history.note:
         warn(history.note)

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from snnc.cli.common import refuse_without_effect
-from snnc.cli.console import note, result
+from snnc.cli.console import columns, note, result, write_json
+from snnc.cli.parameters import command
 
 
-def bench(
-    context: typer.Context,
+@dataclass(frozen=True)
+class BenchArguments:
+    """Arguments of ``snnc bench``."""
+
     suite: Annotated[
         str,
         typer.Option(
@@ -21,24 +25,24 @@ def bench(
             help="mapping: strategies compared; compile: seconds and memory; cpu, cuda: training steps compared with other frameworks; "
             "paper: the networks of arXiv 2311.04386, measured on a GPU and predicted for IPUs.",
         ),
-    ] = "mapping",
+    ] = "mapping"
     nets: Annotated[
         str, typer.Option("--nets", metavar="PATTERNS", help="Only nets with these names, separated by commas: 'logged-*', 'w1,shd-x*'.")
-    ] = "*",
-    json_file: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write the rows as JSON; - for stdout.")] = None,
+    ] = "*"
+    json_file: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write the rows as JSON; - for stdout.")] = None
     plot: Annotated[
         Path | None, typer.Option("--plot", metavar="FILE", help="With --suite compile, cpu or cuda: draw the rows in this .svg file.")
-    ] = None,
-    listing: Annotated[bool, typer.Option("--list", help="Print the names of the nets that would run, and stop.")] = False,
+    ] = None
+    listing: Annotated[bool, typer.Option("--list", help="Print the names of the nets that would run, and stop.")] = False
     engines: Annotated[
         str, typer.Option("--engines", metavar="NAMES", help="With --suite cpu or cuda: only these, as in snnc:exact,torch,jax.")
-    ] = "",
+    ] = ""
     rounds: Annotated[
         int | None, typer.Option("--rounds", min=1, help="With --suite cpu or cuda: turns of each engine (default 7).")
-    ] = None,
+    ] = None
     threads: Annotated[
         int | None, typer.Option("--threads", min=1, help="With --suite cpu or cuda: cores of each engine (default all).")
-    ] = None,
+    ] = None
     ways: Annotated[
         str | None,
         typer.Option(
@@ -47,7 +51,7 @@ def bench(
             help="With --suite cuda: measure only the fastest variant of each engine, found by a short "
             "trial (fastest, the default), or all.",
         ),
-    ] = None,
+    ] = None
     first_step: Annotated[
         float | None,
         typer.Option(
@@ -56,11 +60,24 @@ def bench(
             metavar="SECONDS",
             help="With --suite cuda: skip variants that take more than this many seconds to compile (default 60).",
         ),
-    ] = None,
+    ] = None
     resume: Annotated[
         bool, typer.Option("--resume", help="With --suite cuda: keep the rows that the --json file holds, and measure the missing ones.")
-    ] = False,
-) -> None:
+    ] = False
+
+    @property
+    def to_stdout(self) -> bool:
+        """Whether stdout is for JSON alone."""
+        return str(self.json_file) == "-"
+
+    @property
+    def engine_names(self) -> list[str]:
+        """The names of ``--engines``."""
+        return [name.strip() for name in self.engines.split(",") if name.strip()]
+
+
+@command(BenchArguments)
+def bench(context: typer.Context, given: BenchArguments) -> None:
     """Measure mappings by snnc and by baselines (predicted), compile times, or training steps on this machine and in other frameworks.
 
     Every row runs in a separate process, so its seconds and its peak memory belong to it alone. A failure is a row with an error. The
@@ -77,141 +94,120 @@ def bench(
 
     Example: snnc bench --suite cpu --nets 'w1*' --json rows.json --plot rows.svg
     """
-    if suite not in ("cpu", "cuda"):
-        _check_only_cpu(engines, rounds, threads)
-    if suite != "cuda":
-        _check_only_cuda(ways, first_step, resume)
-    if listing:
+    _check(given)
+    if given.listing:
         refuse_without_effect(context, "--list", ("json_file", "plot", "engines", "rounds", "threads", "ways", "first_step", "resume"))
-    names = [name.strip() for name in engines.split(",") if name.strip()]
-    if suite == "cpu":
-        _on_cpu(nets, json_file, plot, listing, names, rounds, threads)
-        return
-    if suite == "cuda":
-        _on_cuda(nets, json_file, plot, listing, names, rounds, threads, ways, first_step, resume)
-        return
-    if suite == "paper":
-        _paper(nets, json_file, plot, listing)
-        return
+    suites = {"cpu": _on_cpu, "cuda": _on_cuda, "paper": _paper}
+    suites.get(given.suite, _compiled)(given)
+
+
+def _compiled(given: BenchArguments) -> None:
+    """The suites mapping and compile: snnc and baselines compile, nothing runs."""
+    from snnc.benchmarks.growth import draw_growth
     from snnc.benchmarks.repeated import repeated
     from snnc.benchmarks.suites import run, tasks
     from snnc.benchmarks.table import compile_lines, mapping_lines
+    from snnc.data.whole_files import write_text
 
-    chosen = tasks(suite, nets)
-    _check_plot(suite, plot)
-    if listing:
-        for name in dict.fromkeys(task.net for task in chosen):
-            result(name)
+    chosen = tasks(given.suite, given.nets)
+    _check_plot(given.suite, given.plot)
+    if given.listing:
+        _print(dict.fromkeys(task.net for task in chosen))
         return
     rows: list[dict[str, Any]] = []
     try:
         for number, task in enumerate(chosen, 1):
             rows.append(repeated(rows, task) or run(task))
             note(f"{number}/{len(chosen)} {task.net} {task.strategy}: {_short(rows[-1])}")
-            if str(json_file) != "-":
-                _write(json_file, rows)
+            if not given.to_stdout:
+                write_json(given.json_file, {"rows": rows})
     finally:
-        if str(json_file) == "-":
-            _write(json_file, rows)
-    if plot is not None:
-        _draw(plot, rows)
-    if str(json_file) == "-":
-        return
-    for line in compile_lines(rows) if suite == "compile" else mapping_lines(rows):
-        result(line)
+        if given.to_stdout:
+            write_json(given.json_file, {"rows": rows})
+    if given.plot is not None:
+        write_text(given.plot, draw_growth(rows))
+    if not given.to_stdout:
+        _print(compile_lines(rows) if given.suite == "compile" else mapping_lines(rows))
 
 
-def _on_cpu(
-    nets: str, json_file: Path | None, plot: Path | None, listing: bool, engines: list[str], rounds: int | None, threads: int | None
-) -> None:
+def _on_cpu(given: BenchArguments) -> None:
     from snnc.benchmarks.cpu.command import run_suite
-    from snnc.benchmarks.cpu.plot import draw
     from snnc.benchmarks.cpu.table import lines
     from snnc.benchmarks.cpu.workloads import WORKLOADS, workloads
-    from snnc.cli.console import columns
 
-    chosen = workloads(nets, WORKLOADS, "cpu")
-    _check_plot("cpu", plot)
-    if listing:
-        _list(workload.label for workload in chosen)
+    chosen = workloads(given.nets, WORKLOADS, "cpu")
+    _check_plot("cpu", given.plot)
+    if given.listing:
+        _print(workload.label for workload in chosen)
         return
     found: dict[str, Any] = {}
     try:
-        run_suite(chosen, engines, rounds, threads, note, found)
+        run_suite(chosen, given.engine_names, given.rounds, given.threads, note, found)
     finally:
         if found:
-            _write_data(json_file, found)
-    if plot is not None:
-        _write_text(plot, draw(found["rows"], "training steps on a CPU", "measured"))
-    if str(json_file) != "-":
-        _list(lines(found["rows"], found["left_out"], found["machine"], columns()))
+            write_json(given.json_file, found)
+    _show_steps(given, found, "training steps on a CPU", "measured", lines)
 
 
-def _on_cuda(
-    nets: str,
-    json_file: Path | None,
-    plot: Path | None,
-    listing: bool,
-    engines: list[str],
-    rounds: int | None,
-    threads: int | None,
-    ways: str | None,
-    first_step: float | None,
-    resume: bool,
-) -> None:
-    from snnc.benchmarks.cpu.plot import draw
+def _on_cuda(given: BenchArguments) -> None:
     from snnc.benchmarks.cpu.workloads import workloads
     from snnc.benchmarks.cuda.command import FIRST_STEP_S, CudaBenchOptions, run_suite
     from snnc.benchmarks.cuda.table import lines
     from snnc.benchmarks.cuda.ways import FASTEST
     from snnc.benchmarks.cuda.workloads import CUDA_WORKLOADS
-    from snnc.cli.console import columns
     from snnc.errors import BenchError
 
-    chosen = workloads(nets, CUDA_WORKLOADS, "cuda")
-    _check_plot("cuda", plot)
-    if listing:
-        _list(workload.label for workload in chosen)
+    chosen = workloads(given.nets, CUDA_WORKLOADS, "cuda")
+    _check_plot("cuda", given.plot)
+    if given.listing:
+        _print(workload.label for workload in chosen)
         return
-    to_file = json_file is not None and str(json_file) != "-"
-    if resume and not to_file:
+    file = None if given.to_stdout else given.json_file
+    if given.resume and file is None:
         raise BenchError("--resume continues the file of --json; name one.")
     found: dict[str, Any] = {}
-    options = CudaBenchOptions(rounds, threads, ways or FASTEST, first_step or FIRST_STEP_S, json_file if resume else None)
+    ways, first_step = given.ways or FASTEST, given.first_step or FIRST_STEP_S
+    options = CudaBenchOptions(given.rounds, given.threads, ways, first_step, file if given.resume else None)
     try:
-        run_suite(chosen, engines, options, note, found, lambda: _write_data(json_file, found) if to_file else None)
+        run_suite(chosen, given.engine_names, options, note, found, lambda: write_json(file, found))
     finally:
         if found:
-            _write_data(json_file, found)
-    if plot is not None:
-        _write_text(plot, draw(found["rows"], "training steps on a GPU", found["machine"]["times"]))
-    if str(json_file) != "-":
-        _list(lines(found["rows"], found["left_out"], found["machine"], columns()))
+            write_json(given.json_file, found)
+    _show_steps(given, found, "training steps on a GPU", found["machine"]["times"], lines)
 
 
-def _list(lines: Iterable[str]) -> None:
-    for line in lines:
-        result(line)
+def _show_steps(given: BenchArguments, found: dict[str, Any], title: str, times: str, lines: Callable[..., Iterable[str]]) -> None:
+    """Draw and print measured training steps."""
+    from snnc.benchmarks.cpu.plot import draw
+    from snnc.data.whole_files import write_text
+
+    if given.plot is not None:
+        write_text(given.plot, draw(found["rows"], title, times))
+    if not given.to_stdout:
+        _print(lines(found["rows"], found["left_out"], found["machine"], columns()))
 
 
-def _paper(nets: str, json_file: Path | None, plot: Path | None, listing: bool) -> None:
+def _paper(given: BenchArguments) -> None:
     from snnc.benchmarks.cuda import paper
 
-    chosen = paper.nets(nets)
-    _check_plot("paper", plot)
-    if listing:
-        for name in chosen:
-            result(name)
+    chosen = paper.nets(given.nets)
+    _check_plot("paper", given.plot)
+    if given.listing:
+        _print(chosen)
         return
     rows: list[dict[str, Any]] = []
     try:
         for row in paper.rows(chosen, note):
             rows.append(row)
     finally:
-        _write(json_file, rows)
-    if str(json_file) != "-":
-        for line in paper.lines(rows):
-            result(line)
+        write_json(given.json_file, {"rows": rows})
+    if not given.to_stdout:
+        _print(paper.lines(rows))
+
+
+def _print(lines: Iterable[str]) -> None:
+    for line in lines:
+        result(line)
 
 
 def _short(row: dict[str, Any]) -> str:
@@ -220,34 +216,13 @@ def _short(row: dict[str, Any]) -> str:
     return f"{row['step_cycles']:,.0f} cycles predicted, compiled in {row['compile_s']:.2f} s"
 
 
-def _write(json_file: Path | None, rows: list[dict[str, Any]]) -> None:
-    _write_data(json_file, {"rows": rows})
-
-
-def _write_data(json_file: Path | None, found: dict[str, Any]) -> None:
-    import json
-
-    from snnc.cli.console import result_json
-    from snnc.data.whole_files import whole_file
-
-    if str(json_file) == "-":
-        result_json(found)
-    elif json_file is not None:
-        with whole_file(json_file) as stream:
-            stream.write((json.dumps(found, indent=1, allow_nan=False) + "\n").encode())
-
-
-def _check_only_cpu(engines: str, rounds: int | None, threads: int | None) -> None:
+def _check(given: BenchArguments) -> None:
+    """Refuse options of other suites."""
     from snnc.errors import BenchError
 
-    if engines or rounds is not None or threads is not None:
+    if given.suite not in ("cpu", "cuda") and (given.engines or given.rounds is not None or given.threads is not None):
         raise BenchError("--engines, --rounds and --threads are for --suite cpu and cuda; the other suites compile and predict once.")
-
-
-def _check_only_cuda(ways: str | None, first_step: float | None, resume: bool) -> None:
-    from snnc.errors import BenchError
-
-    if ways is not None or first_step is not None or resume:
+    if given.suite != "cuda" and (given.ways is not None or given.first_step is not None or given.resume):
         raise BenchError("--ways, --first-step and --resume are for --suite cuda.")
 
 
@@ -256,16 +231,3 @@ def _check_plot(suite: str, plot: Path | None) -> None:
 
     if plot is not None and (suite in ("mapping", "paper") or plot.suffix.lower() != ".svg"):
         raise BenchError(f"--plot {plot} draws rows of --suite compile, cpu or cuda, as .svg; snnc explore draws predictions.")
-
-
-def _draw(plot: Path, rows: list[dict[str, Any]]) -> None:
-    from snnc.benchmarks.growth import draw_growth
-
-    _write_text(plot, draw_growth(rows))
-
-
-def _write_text(path: Path, text: str) -> None:
-    from snnc.data.whole_files import whole_file
-
-    with whole_file(path) as stream:
-        stream.write(text.encode())

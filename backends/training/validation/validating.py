@@ -19,9 +19,9 @@ from snnc.backends.runtime.inputs import ProgramInputs
 from snnc.backends.runtime.predicting import Predictor
 from snnc.backends.runtime.prediction import check_training_targets, classes_of, scores_by_length
 from snnc.backends.runtime.targets import as_targets
-from snnc.backends.training.batches import digest_of_labels, fingerprint_of
-from snnc.backends.training.metrics import SPIKES, Metric, MetricError, accuracy, are_classes, checked_metrics, value_of
-from snnc.backends.training.ranks import Ranks
+from snnc.backends.training.data.batches import digest_of_labels, fingerprint_of
+from snnc.backends.training.updates.ranks import Ranks
+from snnc.backends.training.validation.metrics import SPIKES, Metric, MetricError, accuracy, are_classes, checked_metrics, value_of
 
 Chunk: TypeAlias = tuple[Array, Array, Array]
 """Outputs [T, B, n], scores [B, classes] and targets [B] of some samples."""

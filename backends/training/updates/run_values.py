@@ -11,7 +11,7 @@ import numpy as np
 
 from snnc.backends.runtime.engine import Engine
 from snnc.backends.runtime.errors import GradientWindowError, SpikeLimitError
-from snnc.backends.training.schedules import Moment, parse_schedule, schedule_text, value_at
+from snnc.backends.training.schedules import TrainingPosition, parse_schedule, schedule_text, value_at
 from snnc.compiler.ir.step_program import StepProgram
 from snnc.compiler.lowering.spike_limits import LOWEST, POLICIES, DropPolicy, SpikeLimit, choice_key, limited_sources
 from snnc.compiler.lowering.window_values import window_parameters
@@ -202,7 +202,7 @@ class RunValues:
         """The gradient window as a checkpoint names it: numbers, schedules as text, functions as :data:`FUNCTION`; nothing if not given."""
         return _TO.join(_words(end) for end in self._ends)
 
-    def set_for(self, when: Moment) -> None:
+    def set_for(self, when: TrainingPosition) -> None:
         """Set the values of the update after `when`.
 
         Raises

@@ -13,9 +13,9 @@ import numpy as np
 from snnc.backends.runtime.engine import Array, Engine, OptimizerValues, ResumableEngine
 from snnc.backends.runtime.errors import DivergedError, ResumeError
 from snnc.backends.runtime.weights import by_label, read_weight_file
-from snnc.backends.training.checkpoint import Position, position_in, save_checkpoint, set_entries
-from snnc.backends.training.optimizer_values import optimizer_entries
-from snnc.backends.training.ranks import leads
+from snnc.backends.training.saving.checkpoint import Position, position_in, save_checkpoint, set_entries
+from snnc.backends.training.saving.optimizer_values import optimizer_entries
+from snnc.backends.training.updates.ranks import leads
 from snnc.compiler.ir.step_program import StepProgram
 from snnc.compiler.lowering.window_values import is_run_value
 

@@ -16,7 +16,7 @@ import numpy as np
 from snnc.backends.runtime.engine import Array, Engine
 from snnc.backends.runtime.errors import CheckpointError, CheckpointIntervalError, ResumeError, WeightFileError
 from snnc.backends.runtime.weights import by_name, read_weight_file, weight_file_bytes
-from snnc.backends.training import optimizer_values
+from snnc.backends.training.saving import optimizer_values
 from snnc.compiler.files.durable import write_durably
 from snnc.compiler.ir.step_program import StepProgram
 

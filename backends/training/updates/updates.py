@@ -8,10 +8,10 @@ import numpy as np
 
 from snnc.backends.runtime.engine import Array, Engine, GatheringEngine, accepts_next, accumulates
 from snnc.backends.runtime.errors import TrainingOptionError
-from snnc.backends.training.batches import Batch, Part
+from snnc.backends.training.data.batches import Batch, Part
 from snnc.backends.training.loop import Upcoming
 from snnc.backends.training.plan import check_count
-from snnc.backends.training.ranks import Ranks
+from snnc.backends.training.updates.ranks import Ranks
 
 
 class Updates:

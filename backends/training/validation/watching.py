@@ -9,11 +9,11 @@ from pathlib import Path
 
 from snnc.backends.runtime.errors import TrainingOptionError
 from snnc.backends.runtime.history import Epoch, TrainingProgress, Validation
-from snnc.backends.training.checkpoint import Checkpoints, Position
-from snnc.backends.training.logs import CsvLog, TensorBoardLog
-from snnc.backends.training.metrics import MetricError
-from snnc.backends.training.ranks import leads
-from snnc.backends.training.stopping import Stopping
+from snnc.backends.training.saving.checkpoint import Checkpoints, Position
+from snnc.backends.training.updates.ranks import leads
+from snnc.backends.training.validation.logs import CsvLog, TensorBoardLog
+from snnc.backends.training.validation.metrics import MetricError
+from snnc.backends.training.validation.stopping import Stopping
 
 
 @dataclass(frozen=True)

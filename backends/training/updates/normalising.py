@@ -30,11 +30,11 @@ from snnc.backends.runtime.engine import (
     ResumableEngine,
     SplitEngine,
     SteppingEngine,
-    profile_of,
     samples_at_once,
 )
+from snnc.backends.runtime.engine_wrapper import EngineWrapper
 from snnc.backends.runtime.errors import NormalisationError
-from snnc.backends.training.masks import masks_of
+from snnc.backends.training.updates.masks import masks_of
 from snnc.compiler.ir.graph import Shape
 from snnc.compiler.ir.step_operations import NeuronAdjoint, NeuronStep
 from snnc.compiler.ir.step_program import StepProgram
@@ -43,7 +43,7 @@ from snnc.compiler.neurons.library.batch_norm import EPSILON, MEAN, MOMENTUM, SH
 
 
 @dataclass(frozen=True)
-class _Layer:
+class _NormLayer:
     """A normalisation: the names of its parameters, the output of its values, and its level.
 
     `axes` are those of [T, B, *shape] over which the values of one mean lie; `inputs` are those for the statistics of each step, in the
@@ -95,7 +95,7 @@ def check_normalised(program: StepProgram, target: str) -> None:
         )
 
 
-class NormalisingEngine:
+class NormalisingEngine(EngineWrapper[SplitEngine]):
     """Trains on `engine` with the statistics of each batch; see :class:`snnc.backends.runtime.engine.Engine`.
 
     Raises
@@ -111,20 +111,10 @@ class NormalisingEngine:
         assert isinstance(engine, SplitEngine)
         if program.optimizer is not None and program.optimizer.loss_scale is not None:
             raise NormalisationError("the optimizer has loss_scale, and statistics of a batch take gradients as they are; leave it out.")
-        self.engine = engine
+        super().__init__(engine)
         self._layers = _layers(program)
         self._masks = masks_of(program)
         self._hidden = {o.id for o in statistics_outputs(program).values()}
-
-    @property
-    def steps(self) -> int | None:
-        """T of its sequences."""
-        return self.engine.steps
-
-    @property
-    def batch(self) -> int | None:
-        """B of its sequences."""
-        return self.engine.batch
 
     def forward(self, inputs: Mapping[str, Array], initial: Initial) -> dict[str, Array]:
         """See :class:`~snnc.backends.runtime.engine.Engine`."""
@@ -152,7 +142,7 @@ class NormalisingEngine:
         self.engine.change_parameters(learning_rate)
         return loss
 
-    def _measure(self, layers: Sequence[_Layer], update: _Update, running: dict[str, Array], initial: Initial) -> None:
+    def _measure(self, layers: Sequence[_NormLayer], update: _Update, running: dict[str, Array], initial: Initial) -> None:
         """Set the statistics of the batch for the layers of a level, and change their running ones."""
         for layer in layers:
             self._set(layer, {MEAN: 0.0, VARIANCE: 1 - update.values[layer.parameters[EPSILON]]})
@@ -173,7 +163,7 @@ class NormalisingEngine:
             update.normalised[layer.output] = (x - mean) / update.deviation[layer.output]
             self._give(layer, update, dict(zip((MEAN, VARIANCE), (mean, variance), strict=True)))
 
-    def _go_through(self, layer: _Layer, update: _Update) -> None:
+    def _go_through(self, layer: _NormLayer, update: _Update) -> None:
         """Set the terms of the gradient through the statistics of a layer."""
         x = update.normalised[layer.output]
         count = math.prod(x.shape[axis] for axis in layer.axes)
@@ -187,7 +177,7 @@ class NormalisingEngine:
             sums = (gain * gradients[layer.bias]).reshape(wide), (gain * gradients[layer.gain]).reshape(wide)
         self._give(layer, update, {name: -total / count for name, total in zip((SHIFT, SLOPE), sums, strict=True)})
 
-    def _give(self, layer: _Layer, update: _Update, values: Mapping[str, Array]) -> None:
+    def _give(self, layer: _NormLayer, update: _Update, values: Mapping[str, Array]) -> None:
         """Set statistics, [T or 1, 1, *channels], or their terms, for the rest of an update."""
         if not layer.inputs:
             self._set(layer, {name: value[0, 0] for name, value in values.items()})
@@ -198,7 +188,7 @@ class NormalisingEngine:
             whole = np.broadcast_to(value, update.inputs[inputs[name]].shape)
             update.inputs[inputs[name]] = np.ascontiguousarray(whole, np.float32)
 
-    def _set(self, layer: _Layer, values: Mapping[str, Any]) -> None:
+    def _set(self, layer: _NormLayer, values: Mapping[str, Any]) -> None:
         self.engine.set_parameters(
             {
                 layer.parameters[name]: np.ascontiguousarray(np.broadcast_to(value, layer.shape).reshape(-1), np.float32)
@@ -250,20 +240,8 @@ class NormalisingEngine:
         """See :class:`~snnc.backends.runtime.engine.BoundedEngine`."""
         return samples_at_once(self.engine, steps, batch)
 
-    def counters(self) -> dict[str, int]:
-        """See :class:`~snnc.backends.runtime.engine.Engine`."""
-        return self.engine.counters()
 
-    def profile(self) -> dict[str, Any]:
-        """The engine's own report."""
-        return profile_of(self.engine)
-
-    def close(self) -> None:
-        """See :class:`~snnc.backends.runtime.engine.Engine`."""
-        self.engine.close()
-
-
-def _layers(program: StepProgram) -> tuple[_Layer, ...]:
+def _layers(program: StepProgram) -> tuple[_NormLayer, ...]:
     steps = {op.population: op for op in program.forward if isinstance(op, NeuronStep)}
     outputs, inputs, levels = statistics_outputs(program), statistics_inputs(program), _levels(program)
     passed = {op.population for op in program.backward if isinstance(op, NeuronAdjoint)}
@@ -288,7 +266,7 @@ def _layers(program: StepProgram) -> tuple[_Layer, ...]:
         given, output = inputs.get(info.id, ()), outputs[info.id].id
         axes = (*(() if given else (0,)), 1, *(axis + 2 for axis in shared))
         adjoint = f"d_{info.id}" if info.id in passed else None
-        found.append(_Layer(info.label, info.shape, levels[info.id], output, names, scaled.weight, scaled.bias, axes, given, adjoint))
+        found.append(_NormLayer(info.label, info.shape, levels[info.id], output, names, scaled.weight, scaled.bias, axes, given, adjoint))
     return tuple(found)
 
 

@@ -11,9 +11,9 @@ import numpy.typing as npt
 from snnc.backends.runtime.data_sets import BatchedData
 from snnc.backends.runtime.errors import BatchesError, LabelsMissingError
 from snnc.backends.runtime.inputs import Inputs, ProgramInputs
-from snnc.backends.training.batches import ArrayBatches, DataSetBatches, EpochOrders, TrainingData
+from snnc.backends.training.data.batches import ArrayBatches, DataSetBatches, EpochOrders, TrainingData
+from snnc.backends.training.data.streams import StreamBatches, check_stream, is_stream
 from snnc.backends.training.plan import BatchSchedule, batch_size, update_size
-from snnc.backends.training.streams import StreamBatches, check_stream, is_stream
 
 Trained: TypeAlias = Inputs | BatchedData | Iterable[Any]
 """Samples, a data set, or batches."""

@@ -14,12 +14,12 @@ from snnc.backends.runtime.errors import BatchesError, BatchSizeError, LabelsMis
 from snnc.backends.runtime.events import Events
 from snnc.backends.runtime.inputs import ProgramInputs
 from snnc.backends.runtime.targets import as_targets
-from snnc.backends.training.batches import Batch, loaded
+from snnc.backends.training.data.batches import Batch, loaded
 from snnc.backends.training.plan import BatchSchedule
 
 
 class StreamBatches:
-    """Batches ``(x, y)`` in the order in which they come; see :class:`~snnc.backends.training.batches.TrainingData`.
+    """Batches ``(x, y)`` in the order in which they come; see :class:`~snnc.backends.training.data.batches.TrainingData`.
 
     A resumed training iterates the stopped epoch again and passes the batches that are trained already. It compares their labels, so a
     stream that gives others than before is noticed.
@@ -59,7 +59,7 @@ class StreamBatches:
         return len(self._found) if isinstance(self._found, Sized) else 0
 
     def remaining(self, epoch: int, done: int, seen: str) -> tuple[list[int], Iterator[Batch]]:
-        """See :class:`~snnc.backends.training.batches.TrainingData`."""
+        """See :class:`~snnc.backends.training.data.batches.TrainingData`."""
         self.dropped = 0
         follows = self._checked(epoch)
         passed = [batch for _, batch in zip(range(done), follows, strict=False)]

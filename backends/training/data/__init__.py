@@ -1,0 +1,1 @@
+"""What a training reads: batches of arrays, of a data set, or of a stream."""
