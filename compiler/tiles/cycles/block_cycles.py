@@ -10,7 +10,7 @@ import numpy as np
 
 from snnc.compiler.ir.arrays.sizes import FLOAT
 from snnc.compiler.tiles.cycles.sparse_values import loud_rows
-from snnc.compiler.tiles.gradients.gradient_counts import returned_amounts, returned_buses
+from snnc.compiler.tiles.gradients.gradient_counts import returned_amounts
 from snnc.compiler.tiles.indexed.indexed_cycles import Holdings, estimated, keys_passed, source_amounts, target_amounts
 from snnc.compiler.tiles.network import Layer, Link, learned_elements
 from snnc.compiler.tiles.placement.block_shapes import BlockShape
@@ -61,7 +61,7 @@ def block_cycles(
     found = shape_cycles(
         problem, layer, BlockShape(columns, each, 1, odd), samples, part, held, expected(problem) if even else busiest(problem, part, each)
     )
-    if part == "backward" and returned_buses(problem, layer):
+    if part == "backward" and problem.returned_buses(layer):
         loops = block_loops(problem, layer, "backward")["returned", 0]
         found = found + cycles_of(loops, returned_amounts(problem, layer, columns, each))
     return found
@@ -189,7 +189,7 @@ def _received(problem: MappingProblem, layer: Layer, samples: Any) -> dict[str, 
     windows = sum(samples * bus.window_bytes for bus in problem.buses_into(layer)) / rate
     deltas = sum(samples * FLOAT * problem.by_id[target].neurons for target, _ in problem.whole_deltas_into(layer)) / rate
     back = sum(samples * problem.backward_bytes(bus) for bus in problem.buses_into(layer))
-    back += sum(samples * bus.returned_bytes for bus in returned_buses(problem, layer))
+    back += sum(samples * bus.returned_bytes for bus in problem.returned_buses(layer))
     return {"forward": windows, "backward": back / rate, "source_gradient": deltas}
 
 

@@ -12,7 +12,7 @@ from snnc.compiler.ir.plan import PhaseLoop
 from snnc.compiler.tiles.cycles.block_cycles import WindowContents, block_runs, expected, read_links, shape_cycles
 from snnc.compiler.tiles.cycles.load import Load, described_loops
 from snnc.compiler.tiles.exchange.traffic import Layout
-from snnc.compiler.tiles.gradients.gradient_counts import halvings, returned_buses
+from snnc.compiler.tiles.indexed.halvings import halvings
 from snnc.compiler.tiles.indexed.indexed_cycles import keys_passed, more_amounts, target_amounts
 from snnc.compiler.tiles.indexed.indexed_events import drawn_cycles, is_drawn
 from snnc.compiler.tiles.network import Layer, Link
@@ -84,7 +84,7 @@ def _neurons(layout: Layout, layer: Layer, blocks: Blocks, part: str) -> Floats:
     for bus, cycles in _per_entry(layout, layer, blocks, part).items() if part == "backward" else ():
         steps = steps + cycles[:, None] * entries_of(layout, problem.bus[bus]).over(blocks.first, blocks.samples)
     found: Floats = idle + timeline.active(problem.schedule.stages[layer.id]) * steps
-    for back in returned_buses(problem, layer) if part == "backward" else ():
+    for back in problem.returned_buses(layer) if part == "backward" else ():
         found = found + _returned(layout, layer, blocks, back)
     return found
 
@@ -184,7 +184,7 @@ def round_load(layout: Layout, part: str) -> Load:
     for layer in problem.network.layers:
         links = [link for link in layer.incoming if problem.bus_of[link.id] in limited]
         links = [link for link in links if not backward or link.weight_gradient or problem.returns(link)]
-        came = [bus for bus in returned_buses(problem, layer) if bus.id in limited] if backward else []
+        came = [bus for bus in problem.returned_buses(layer) if bus.id in limited] if backward else []
         if (links or came) and (layer.gradient or not backward):
             blocks = layout.blocks(layer)
             cycles = _rounds(layout, layer, blocks, links, backward=backward)

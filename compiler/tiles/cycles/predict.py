@@ -14,6 +14,7 @@ from snnc.compiler.ir.plan import Phase
 from snnc.compiler.tiles.cycles.block_work import add_blocks, limited_sources, round_load
 from snnc.compiler.tiles.cycles.load import Load
 from snnc.compiler.tiles.cycles.relay_load import add_relays, clocked, relay_load
+from snnc.compiler.tiles.cycles.superstep import SuperstepDraft
 from snnc.compiler.tiles.exchange.loss_traffic import adjoints_to_blocks, losses_to_one_tile, records_to_loss
 from snnc.compiler.tiles.exchange.traffic import (
     ExchangeTraffic,
@@ -42,7 +43,6 @@ from snnc.compiler.tiles.placement.grouping import Floats, ceil_div, mask_unit
 from snnc.compiler.tiles.problem import MappingProblem
 from snnc.compiler.tiles.relays.relay_cycles import boundary_cycles, mask_rows
 from snnc.compiler.tiles.relays.relay_workers import bits_cycles
-from snnc.compiler.tiles.schedule.superstep import SuperstepDraft
 from snnc.compiler.tiles.schedule.timeline import Sums
 from snnc.compiler.tiles.schedule.window_test import ROOT, level_reads
 from snnc.compiler.tiles.vertices.control_vertices import CLOCK_VERTEX, answer, count_down, known, most, most_of_workers

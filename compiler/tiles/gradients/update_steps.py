@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from snnc.compiler.tiles.cycles.load import Load, Work
+from snnc.compiler.tiles.cycles.superstep import SuperstepDraft
 from snnc.compiler.tiles.exchange.traffic import (
     ExchangeTraffic,
     Layout,
@@ -28,7 +29,6 @@ from snnc.compiler.tiles.placement.blocks import cut_key
 from snnc.compiler.tiles.placement.grouping import Floats, Ints, ceil_div, column_groups, sample_groups
 from snnc.compiler.tiles.placement.tile_range import TileRange
 from snnc.compiler.tiles.problem import MappingProblem
-from snnc.compiler.tiles.schedule.superstep import SuperstepDraft
 from snnc.compiler.tiles.vertices.parameter_vertices import squares, sum_pieces, sum_private, summands, update
 from snnc.compiler.tiles.vertices.vertex_spec import VertexSpec
 
