@@ -7,6 +7,7 @@ from typing import Final
 
 from snnc.compiler.tiles.losses import LossShape
 from snnc.compiler.tiles.vertices.cost import CodeletCost
+from snnc.compiler.tiles.vertices.loops import Amount, looping
 from snnc.compiler.tiles.vertices.vertex_spec import FieldSpec, VertexSpec, constant, one, run
 
 _RECORDS: Final = run("input", "float", "records", "Records of the sample: class c at step t is element offset[c] + t * stride[c].")
@@ -31,8 +32,12 @@ def _scores(loss: LossShape, *, written: bool) -> tuple[FieldSpec, ...]:
 
 def loss_scores(costs: Mapping[str, CodeletCost], loss: LossShape) -> VertexSpec:
     """Return what finds the scores of a sample."""
-    targets = (_TARGETS,) if loss.scores_read_targets else ()
-    return VertexSpec("loss_scores", (_RECORDS, *_PLACES, *targets, *_scores(loss, written=True), *_SIZES), costs["loss_scores"])
+    cost, targets = costs["loss_scores"], (_TARGETS,) if loss.scores_read_targets else ()
+    loops = (
+        *looping("classes", Amount("classes"), cost.sample),
+        *looping("steps of a class", Amount("classes") * Amount("steps"), cost.element),
+    )
+    return VertexSpec("loss_scores", (_RECORDS, *_PLACES, *targets, *_scores(loss, written=True), *_SIZES), cost, loops)
 
 
 def sample_loss(costs: Mapping[str, CodeletCost], loss: LossShape) -> VertexSpec:
@@ -46,9 +51,16 @@ def sample_loss(costs: Mapping[str, CodeletCost], loss: LossShape) -> VertexSpec
         run("output", "float", "loss", "What the steps of each worker add." if loss.reads_steps else "Written by the first worker."),
         *_SIZES,
     )
-    return VertexSpec("loss", fields, costs["loss"])
+    cost = costs["loss"]
+    loops = (
+        *looping("classes", Amount("classes"), cost.sample),
+        *looping("steps", Amount("steps"), cost.row),
+        *looping("classes of a step", Amount("steps") * Amount("classes"), cost.element),
+        *looping("targets", Amount("targets"), cost.value),
+    )
+    return VertexSpec("loss", fields, cost, loops)
 
 
 def loss_sum(costs: Mapping[str, CodeletCost]) -> VertexSpec:
     """Return what sums the losses of all samples."""
-    return VertexSpec("loss_sum", _SUM, costs["reduce"])
+    return VertexSpec("loss_sum", _SUM, costs["reduce"], tuple(looping("losses", Amount("count"), costs["reduce"].element)))
