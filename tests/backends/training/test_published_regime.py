@@ -1,9 +1,8 @@
 """The published sparse training, short, on every target: the same losses and the same dropped spikes."""
 
-from itertools import pairwise
-
 import numpy as np
 import pytest
+from limited_nets import strokes
 from option_cells import MACHINES
 
 import snnc
@@ -12,20 +11,10 @@ X, Y = (np.random.default_rng(0).random((16, 6, 24)) < 0.4).astype(np.float32), 
 CAPACITIES = {"fixed": None, "by share": "linear:40,15,updates=4 %", "by name": {"b": 2, "*": snnc.schedules.Linear(8, 3, updates=4)}}
 
 
-def network():
-    """Four layers of leaky integrate-and-fire neurons that fire in every layer from the start."""
-    net = snnc.Network("strokes", seed=2)
-    layers = (("a", 20), ("b", 16), ("c", 12), ("y", 4))
-    sources = [net.input(24), *(net.population(neurons, snnc.LIF(beta=0.9), name=name) for name, neurons in layers)]
-    for source, target in pairwise(sources):
-        net.connect(source, target, snnc.Dense(init=snnc.Normal(std=0.6)))
-    return net
-
-
 def trained(target, policy, capacity):
     compiled = "40 %" if capacity != "by name" else 8
     options = {"loss": "ce_count", "optimizer": snnc.Adam(1e-3), "surrogate": "superspike", "steps": 6, "batch": 4, "seed": 5}
-    with snnc.compile(network(), target, mode="drop", capacity=compiled, drop=policy, gradient_window=-100, **options) as session:
+    with snnc.compile(strokes(), target, mode="drop", capacity=compiled, drop=policy, gradient_window=-100, **options) as session:
         window = snnc.schedules.Exponential(-100, -0.1)
         history = session.fit(X, Y, epochs=1, shuffle=False, gradient_window=window, capacity=CAPACITIES[capacity])
         session.run(X[:4].swapaxes(0, 1))
