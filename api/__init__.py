@@ -1,6 +1,6 @@
 """snnc: a graph compiler for spiking neural networks.
 
-Everything a program needs is here, and ``__version__``; names are imported when they are first used, so that ``import snnc`` costs nothing.
+Exports all that a program needs, and ``__version__``; names are imported on first use, so that ``import snnc`` costs little.
 """
 
 from __future__ import annotations
@@ -155,7 +155,7 @@ _HOMES: Final = {
 }
 
 _MODULES: Final = ("losses", "recipe", "schedules")
-"""Modules with names of their own."""
+"""Modules that are exported as a whole."""
 
 __all__ = sorted(_HOMES)  # noqa: PLE0605
 

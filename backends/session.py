@@ -1,4 +1,4 @@
-"""A compiled network in the user's hands: one class for all backends."""
+"""The session of a compiled network: one class for all backends."""
 
 from __future__ import annotations
 
@@ -233,14 +233,14 @@ class BackendSession:
             of one part. The update is that of the whole batch, up to rounding. An engine that was compiled for one batch size runs so many
             batches for an update; its optimizer has to have ``accumulate``.
         validation
-            ``(x, y)``, samples and labels, or a data set: what the network is measured on after each epoch. Processes that train together
+            ``(x, y)``, samples and labels, or a data set, on which the network is measured after each epoch. Processes that train together
             measure a share each.
         metrics
-            What is measured besides loss and accuracy: ``"top_3"``, ``"f1"``, ``"per_class"``, ``"confusion"``, or functions of scores
+            Metrics besides loss and accuracy: ``"top_3"``, ``"f1"``, ``"per_class"``, ``"confusion"``, or functions of scores
             [samples, classes] and labels. ``"spikes"``: the mean spikes of a sample in each layer, ``spikes_<label>``, counted in the
             first 16 samples by the NumPy reference.
         monitor
-            What says which epoch is the best: the validation ``"loss"``, or the ``"accuracy"``.
+            Quantity that decides which epoch is the best: the validation ``"loss"``, or the ``"accuracy"``.
         patience, min_delta
             Training stops after so many epochs in sequence that improve it by no more than `min_delta`.
         best
@@ -308,7 +308,7 @@ class BackendSession:
         """Called after a training with `samples` an epoch; 0 for a stream of batches."""
 
     def spike_counter(self) -> SpikeCounter | None:
-        """Return what counts the spikes of layers, for the metric of them; None: nothing does."""
+        """Return a counter of the spikes of layers, for the metric ``"spikes"``; None if there is none."""
         return None
 
     @property

@@ -34,7 +34,7 @@ class TrainingKeywords(TypedDict, total=False):
 
 
 class PlanKeywords(TypedDict, total=False):
-    """What a plan on tiles depends on too."""
+    """Further options that affect a plan on tiles."""
 
     capacity: CapacityArgument | None
     mode: Mode

@@ -152,11 +152,11 @@ RULES: Final[Mapping[str, Rule]] = {
         instead="snnc.torch.Module(net, input_gradients=True) returns it",
     ),
     "precision": Rule(
-        "of products, of weights, of what is kept of the past",
+        "of products, of weights, of stored states",
         "float32, bfloat16 or float16; what is rounded depends on the target.",
         default="float32",
         values={
-            "bfloat16": "it computes in float32; machines keep the past as float16",
+            "bfloat16": "it computes in float32; machines store states as float16",
             "float16": "it computes in float32",
         },
         instead="it computes in float32",

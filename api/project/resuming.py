@@ -19,7 +19,7 @@ SETTINGS: Final = ("epochs", "first_epoch", "learning_rate", "gradient_window", 
 
 @dataclass(frozen=True)
 class Settings:
-    """What a training is given; None is the usual, or where it is resumed what it began with.
+    """Settings of a training; None selects the default or, in a resumed training, the setting that it began with.
 
     Attributes
     ----------
@@ -76,7 +76,7 @@ def settings_for(folder: Path, given: Settings) -> Settings:
 
 
 def position_of(folder: Path) -> Position | None:
-    """Return the position of the last training of a project; None if no file says so."""
+    """Return the position of the last training of a project; None if no file has one."""
     try:
         return read_position(folder / TRAINED)
     except WeightFileError:

@@ -30,7 +30,7 @@ def cache_dir() -> Path:
     Raises
     ------
     CacheFolderError
-        It cannot be made, or there is no home folder for it.
+        The folder cannot be made, or there is no home folder for it.
     UnsafeCacheError
         Another user could write to it.
     """
@@ -48,7 +48,7 @@ def cache_folder() -> Path:
     Raises
     ------
     CacheFolderError
-        There is no home folder for it.
+        There is no home folder.
     """
     if chosen := os.environ.get("SNNC_CACHE"):
         return Path(chosen)
@@ -93,7 +93,7 @@ def _check(folder: Path) -> None:
 
 
 def _is_cache(folder: Path) -> bool:
-    """Whether a folder holds only a cache of snnc; a folder with other uses keeps its permissions."""
+    """Return whether a folder holds only a cache of snnc; a folder with other uses keeps its permissions."""
     return all(entry.name.removeprefix(".").startswith(_OWN_ENTRIES) for entry in os.scandir(folder))
 
 
@@ -137,7 +137,7 @@ def read_checked(path: Path, largest: int) -> bytes | None:
     Raises
     ------
     OSError
-        It cannot be read.
+        The file cannot be read.
     """
     with path.open("rb") as stream:
         data = stream.read(largest + 1)

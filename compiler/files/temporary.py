@@ -37,7 +37,7 @@ class HeldFolder:
     Raises
     ------
     OSError
-        It cannot be made.
+        The folder cannot be made.
     TemporaryFolderError
         The system has no folder for temporary files.
     """
@@ -82,7 +82,7 @@ def temporary_file(path: Path) -> Iterator[tuple[int, Path]]:
     Raises
     ------
     OSError
-        It cannot be made.
+        The file cannot be made.
     """
     for left in path.parent.glob(f".{_escaped(path.name)}.*{SUFFIX}"):
         _remove_file(left)

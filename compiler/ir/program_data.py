@@ -176,7 +176,7 @@ def _check(program: StepProgram) -> None:
 
 
 def _names_in(op: Any) -> list[str]:
-    """Names of buffers and ids in an operation."""
+    """Return the names of buffers and ids in an operation."""
     found: list[str] = []
     for name, value in ((f.name, getattr(op, f.name)) for f in fields(op)):
         if isinstance(value, BufferValue):

@@ -87,7 +87,7 @@ class Composed:
     __rmul__ = __mul__
 
     def _own(self) -> tuple[int | None, TargetKind, bool] | None:
-        """The kind of targets that its terms need; None if none of them reads targets."""
+        """Return the kind of targets that its terms need; None if none of them reads targets."""
         return (self.classes, self.targets, self.lengths) if any(term.reads_targets for term in self.terms) else None
 
     def simplified(self) -> Loss:

@@ -51,7 +51,7 @@ def compared_term(criterion: str, of: str, **more: Any) -> Term:
     Raises
     ------
     UnknownLossError
-        There is no such statistic.
+        The statistic is unknown.
     """
     name = key_of(of)
     name = _SYNONYMS.get(name, name)
@@ -68,7 +68,7 @@ def regulariser(name: str, of: str | None = None, bound: float | None = None, we
     Raises
     ------
     UnknownLossError
-        There is no such regulariser, or a bound is missing or has no use.
+        The regulariser is unknown, or a bound is missing or has no effect.
     """
     kind, _, read = name.partition("_")
     if kind not in REGULARISERS or read not in _REGULARISED:

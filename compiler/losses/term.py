@@ -30,7 +30,6 @@ Statistic: TypeAlias = Literal["count", "mean", "max", "last", "first_spike", "s
 TargetKind: TypeAlias = Literal["class", "step_classes", "values", "step_values"]
 Inverse: TypeAlias = Literal["negate", "reciprocal"]
 STATISTICS: Final = get_args(Statistic)
-TARGET_KINDS: Final = get_args(TargetKind)
 CROSS_ENTROPY: Final = "cross_entropy"
 SQUARED_ERROR: Final = "(x - y) * (x - y)"
 

@@ -274,7 +274,7 @@ def _derived(model: NeuronModel, surrogate: Surrogate, learnable: tuple[str, ...
 
 
 def _forward(draft: _Draft) -> list[ForwardOp]:
-    """Each population's currents, then its equations; adds the connections on the way."""
+    """Return the forward operations, each population's currents before its equations, and add the connections to the draft."""
     operations: list[ForwardOp] = []
     for info, step in zip(draft.populations, draft.steps, strict=True):
         incoming = [link for link in draft.links if link.target == info.label]

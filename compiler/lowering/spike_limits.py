@@ -129,7 +129,7 @@ def scores(key: int, step: int, ids: npt.NDArray[Any]) -> npt.NDArray[np.uint32]
 
 
 def _mixed(x: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]:
-    """A bijection of the unsigned integers of 32 bits in which every bit depends on every other (shifts and odd factors, as in murmur3)."""
+    """Hash unsigned integers of 32 bits by a bijection in which every bit depends on every other (as in murmur3)."""
     x = (x ^ (x >> np.uint32(16))) * np.uint32(0x85EBCA6B)
     x = (x ^ (x >> np.uint32(13))) * np.uint32(0xC2B2AE35)
     return x ^ (x >> np.uint32(16))

@@ -60,7 +60,7 @@ def read_relu_network(path: Path) -> ReluNetwork:
     Raises
     ------
     AlreadySpikingError
-        It holds a spiking network.
+        The file holds a spiking network.
     NoSpikingFormError
         A layer cannot be converted; the message names its node.
     BatchAxisError

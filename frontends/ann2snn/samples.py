@@ -49,7 +49,7 @@ def check_samples(graph: Graph, arrays: Mapping[str, npt.ArrayLike], labels: npt
     Raises
     ------
     CalibrationMissingError, CalibrationShapeError, CalibrationValueError, LabelError
-        They do not fit.
+        The data do not fit the network.
     """
     wanted = {name: operation.shape for name, operation in graph.of_type(Input)}
     given = {name: name for name in arrays}  # an array is read only where it is asked for

@@ -50,7 +50,7 @@ class Wiring:
         self._finish(tap, stages[-1].branches, names[-1], *target)
 
     def _names(self, stages: Sequence[Stage]) -> list[str]:
-        """The name of each stage: the label, in a chain followed by the kind."""
+        """Return the name of each stage: the label, in a chain followed by the kind."""
         if len(stages) == 1:
             return [self.label]
         before = [sum(other.kind == stage.kind for other in stages[:number]) for number, stage in enumerate(stages)]

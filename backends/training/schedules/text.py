@@ -120,7 +120,7 @@ def _value(field: Field[Any], text: str) -> Any:
 
 
 def _number(text: str) -> int | float | bool | str:
-    """Return the number or truth value that a text says; what it is not is found when the schedule is made."""
+    """Return the number or truth value of a text; the schedule checks it."""
     if text in ("true", "false"):
         return text == "true"
     if re.fullmatch(r"[+-]?\d+", text):

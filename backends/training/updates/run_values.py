@@ -52,7 +52,7 @@ class GradientWindow:
         if places is None:
             raise GradientWindowError(
                 "the network was compiled without a gradient window, so its gradient reaches all neurons; compile with "
-                "gradient_window=LOW, the widest one (-100 shuts out nobody)."
+                "gradient_window=LOW, the widest one (-100 excludes no neuron)."
             )
         ends = low, places.widest[1] if high is None else high
         self._check(ends, places.widest)
@@ -119,12 +119,12 @@ class RunValues:
 
     @property
     def capacity_text(self) -> str:
-        """The capacity as :attr:`window_text` names a window."""
+        """The capacity in the form of :attr:`window_text`."""
         return "" if self._capacity is None else self._capacity.text
 
     @property
     def window_text(self) -> str:
-        """The gradient window as a checkpoint names it: numbers, schedules as text, functions as :data:`FUNCTION`; nothing if not given."""
+        """The gradient window for a checkpoint: numbers, schedules as text, functions as :data:`FUNCTION`; nothing if not given."""
         return _TO.join(value_text(end) for end in self._ends)
 
     def set_for(self, when: TrainingPosition) -> None:

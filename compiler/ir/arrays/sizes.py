@@ -25,7 +25,7 @@ def check_size(shape: Shape, what: str) -> None:
     EmptyShapeError
         An axis is below 1.
     TooLargeError
-        There are too many elements.
+        The shape holds too many elements.
     """
     if any(n < 1 for n in shape):
         raise EmptyShapeError(f"{what} has shape {shape}; every size is at least 1.")

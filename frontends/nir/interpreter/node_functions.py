@@ -58,7 +58,7 @@ def conventions_of(dialect: str) -> Conventions:
     Raises
     ------
     NirDialectError
-        It is unknown.
+        The dialect is unknown.
     """
     match dialect:
         case "nir":
@@ -132,7 +132,7 @@ def leaving_shape(node: NirNode, shape: Shape) -> Shape:
 
 
 def _joined(node: NirNode, axes: int) -> tuple[int, int]:
-    """First and last axis that a Flatten joins, counted in one sample."""
+    """Return the first and last axis that a Flatten joins, counted in one sample."""
     if axes < 2:
         return 0, 0
     first, last = (int(node.fields[f].reshape(-1)[0]) % axes for f in ("start_dim", "end_dim"))

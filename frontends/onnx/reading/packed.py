@@ -136,7 +136,7 @@ def with_advice(error: OnnxError, pool: NodePool, states: Iterable[str]) -> Onnx
 
 def joined(pool: NodePool, node: Node) -> Node:
     """Return a joined value, made by Concat or by writing entries into it, as one Concat of the same parts at every step."""
-    if node.op == "put":
+    if node.op == "write_slice":
         axis, at = node.attrs
         stop = at + node.inputs[1].shape[axis]
         ends = ((0, at), (stop, node.shape[axis] - stop))
