@@ -67,6 +67,7 @@ def counters(net: PoplarNetwork) -> list[tuple[str, str]]:
     """Variables that the forward pass counts in, and what makes a tensor of each."""
     found = [(f"{name}_lost_near", ".all") for name, store in net.stores.items() if store.drops_support]
     found += [(f"{bus.id}_lost", ".all") for bus in net.plan.buses if bus.kind == "events" and bus.capacity < bus.width]
+    found += [(f"{name}_dropped", ".all") for name, store in net.stores.items() if store.limited]
     return found + ([("forward_round_count", "")] if net.further.forward else [])
 
 
