@@ -24,7 +24,7 @@ SUFFIX: Final = ".snnc-temporary"
 """Suffix of files that will replace others."""
 
 
-class HeldFolder:
+class TemporaryFolder:
     """A new folder, deleted by :meth:`close`, with the object, or when the process ends; a child of the process never deletes it.
 
     Parameters
@@ -68,7 +68,7 @@ class HeldFolder:
 @contextmanager
 def temporary_folder(prefix: str = PREFIX, above: Path | None = None) -> Iterator[Path]:
     """Yield a folder for the duration of a block."""
-    held = HeldFolder(above, prefix)
+    held = TemporaryFolder(above, prefix)
     try:
         yield held.path
     finally:

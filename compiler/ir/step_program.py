@@ -97,7 +97,7 @@ class PopulationInfo:
     ports: tuple[str, ...]
     output_buffers: Mapping[str, str]
     shown: bool = field(default=False, metadata={"optional": True})
-    """Whether the adjoint of its current is kept of all steps, for a caller."""
+    """Whether the adjoint of its current is stored at every step, for a caller."""
 
     @property
     def before(self) -> dict[str, Array]:
@@ -150,7 +150,7 @@ class Parameter:
     value: Array
     learnable: bool
     half: bool = field(default=False, metadata={"optional": True})
-    """Whether it is kept as float16, to which `value` is rounded."""
+    """Whether it is stored as float16, to which `value` is rounded."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -74,7 +74,7 @@ def regulariser(name: str, of: str | None = None, bound: float | None = None, we
     if kind not in REGULARISERS or read not in _REGULARISED:
         known = ", ".join(f"{kind}_{read}" for kind in REGULARISERS for read in _REGULARISED)
         raise UnknownLossError(f"the regulariser {name!r} is not known; there are {known}.")
-    # A rate is not negative, and that of a silent neuron has a derivative too.
+    # Rates are not negative, so the absolute value is not needed, and silent neurons have a derivative too.
     equation = "x" if name == "l1_rate" else REGULARISERS[kind]
     if (bound is not None) != ("{0}" in equation):
         raise UnknownLossError(f"the regulariser {name!r} {'needs a bound' if bound is None else 'has no bound'}.")

@@ -36,7 +36,7 @@ LOWEST: Final = -1.0
 _CAPACITY: Final = "capacity"
 _KEY: Final = "choice"
 _KEY_BYTES: Final = 3
-"""float32 holds whole numbers of so many bytes exactly."""
+"""float32 represents whole numbers of this many bytes exactly."""
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from snnc.compiler.neurons.library.batch_norm import PORTS, is_batch_norm, norma
 from snnc.compiler.passes.edit import fresh_name, replace_operation
 
 _RECORD: Final = " normalised for its statistics"
-"""End of the names of outputs that no user sees."""
+"""Suffix of the names of outputs that are hidden from the user."""
 
 
 def normalised(graph: Graph) -> tuple[str, ...]:

@@ -37,7 +37,7 @@ _NAMES: Final = tuple(field.name for field in fields(Kernel) if field.name not i
 """Fields that are lists of names."""
 
 
-def derived_once(
+def cached_kernel(
     model: NeuronModel, surrogate: Surrogate, learnable: Sequence[str], ports: Sequence[str], derive: Callable[[], Kernel]
 ) -> Kernel:
     """Return the stored kernel of a neuron, surrogate, learnable parameters and ports; without one, that of `derive`, now stored.

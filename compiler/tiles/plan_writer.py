@@ -88,7 +88,7 @@ def host_bytes(problem: MappingProblem) -> int:
     network = problem.network
     each = FLOAT * problem.steps * network.loss_width if network.external else LABEL_BYTES * problem.training
     for source in problem.network.inputs:
-        turns = 1 if source.static else problem.segments.input_turns
+        turns = 1 if source.static else problem.segments.input_transfers
         each += turns * sequence_bytes(source, problem.buses, problem.steps_stored(source), problem.mode, bits=problem.bits)
     return problem.batch * each
 

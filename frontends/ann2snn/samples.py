@@ -14,7 +14,7 @@ from snnc.compiler.ir.shapes import port_map, size
 from snnc.frontends.ann2snn.errors import CalibrationMissingError, CalibrationShapeError, CalibrationValueError, LabelError
 
 MAX_SAMPLES: Final = 2048
-"""Samples that are used; of more, as many at equal distances."""
+"""Maximum number of samples used; of more, this many are taken at equal distances."""
 
 
 @dataclass(frozen=True, eq=False)
