@@ -88,7 +88,7 @@ def temporary_file(path: Path) -> Iterator[tuple[int, Path]]:
         _remove_file(left)
     handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=SUFFIX, dir=path.parent)
     try:
-        with suppress(OSError):  # a file system without locks: what is left there stays
+        with suppress(OSError):  # on a file system without locks, left-over files stay
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         yield handle, Path(name)
     finally:

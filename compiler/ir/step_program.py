@@ -135,7 +135,7 @@ class OutputInfo:
     readout: Readout
     layout: FileLayout
     window: tuple[int, int | None] = (0, None)
-    """First step that counts, and the first that no longer does (None: all later ones count)."""
+    """First step that counts, and the first one after the last that counts (None: all later steps count)."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -51,7 +51,7 @@ def check_order(graph: Graph, found: tuple[PopulationLink, ...]) -> None:
     for name in normalised(graph):
         if name in ends:
             raise StatisticsCycleError(
-                f"{name!r} normalises what is on a recurrent path, so its statistics, which snnc finds for all steps at once, would depend "
+                f"{name!r} is on a recurrent path, so its statistics, which snnc finds for all steps at once, would depend "
                 "on themselves; normalise what enters the recurrent layer instead."
             )
 

@@ -79,7 +79,7 @@ def read_relu_network(path: Path) -> ReluNetwork:
 def recognise(path: Path, *, compare: bool = True) -> ReluNetwork:
     """Read a file as a ReLU network only; errors as :func:`read_relu_network`.
 
-    With `compare`, what was read and the file are run on random samples and have to agree.
+    With `compare`, the network and the file are run on random samples and have to agree.
     """
     with refusing(path, "converted", "report the file"):
         network, pool, outputs = _recognised(read_model(path), path.stem)

@@ -27,7 +27,7 @@ def Dropout(rate: float = 0.5, seed: int = 0) -> NeuronModel:  # noqa: N802 - na
         Share of the neurons whose mask is 0; that of the others is ``1 / (1 - rate)``.
     seed
         Seed of the masks. They follow from it, the layer, the update, the sample's place in the batch and the neuron, so that they are the
-        same on every target, and after a training is resumed.
+        same on every target, and after training is resumed.
 
     Raises
     ------
