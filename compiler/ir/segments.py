@@ -1,8 +1,9 @@
 """The iterations of a sequence cut into segments; only one segment has its history on the tiles at a time.
 
 The history of the others is recomputed or stored in streaming memory. With iterations ``[0, K)`` and C of them in a
-segment, segment s is ``[s C, min((s + 1) C, K))``. To run a segment again, populations need their states at the boundary ``s C``, before
-their first step of the segment, and relays need the earlier steps that they still show.
+segment, segment s is ``[s C, min((s + 1) C, K))``. To run a segment again, populations need their
+states at the boundary ``s C``, before their first step of the segment, and relays need the earlier steps that their
+delays reach back to.
 """
 
 from __future__ import annotations

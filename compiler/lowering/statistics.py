@@ -52,7 +52,7 @@ def check_order(graph: Graph, found: tuple[PopulationLink, ...]) -> None:
         if name in ends:
             raise StatisticsCycleError(
                 f"{name!r} is on a recurrent path, so its statistics, which snnc finds for all steps at once, would depend "
-                "on themselves; normalise what enters the recurrent layer instead."
+                "on themselves; normalise the input of the recurrent layer instead."
             )
 
 
