@@ -38,7 +38,7 @@ Input: TypeAlias = "torch.Tensor | Events"
 
 
 _BUILT: Final = ("_adjoined", "_device", "_places", "_lock", "_runs", "_process", "_engine", "_folder", "_machine", "_window")
-"""What a module makes of its recipe."""
+"""Program and engine of a module, made from its recipe."""
 
 
 class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here

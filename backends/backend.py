@@ -1,7 +1,7 @@
-"""What snnc knows of a target: one frozen object a back end, listed in :mod:`snnc.backends.registry`.
+"""One frozen object for each back end, listed in :mod:`snnc.backends.registry`.
 
-Nothing heavy is imported here or in a ``backend.py``: the command line reads which option a target takes before it knows whether it
-compiles anything. Methods import what they need.
+Neither this module nor a ``backend.py`` imports large modules: the command line reads the options of each target, even for ``--help``.
+Methods import what they need.
 """
 
 from __future__ import annotations

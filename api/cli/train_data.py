@@ -44,7 +44,7 @@ class Archived:
 
 @dataclass(frozen=True)
 class NamedDataSet:
-    """A data set, whose samples become inputs when the network is known."""
+    """A data set; the network determines how its samples become inputs."""
 
     kind: str
     data: DataSet
@@ -64,7 +64,7 @@ class NamedDataSet:
 
 @dataclass(frozen=True)
 class WantedData:
-    """What a training is to read.
+    """The data of a training.
 
     Attributes
     ----------
@@ -80,7 +80,7 @@ class WantedData:
 
     @classmethod
     def of(cls, table: Mapping[str, Any], data: str | None, validation: object, reading: Reading) -> WantedData:
-        """Return the data of the options, and where they say nothing, of the table ``[data]`` of a recipe.
+        """Return the data of the options or, if they name none, of the table ``[data]`` of a recipe.
 
         Raises
         ------

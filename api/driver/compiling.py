@@ -1,4 +1,4 @@
-"""What a user does: any model -> a session, in memory or through a project's folder."""
+"""Compile any model to a session, in memory or through a project's folder."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def compile(
     loss, optimizer, surrogate
         Objects, or their names as on the command line; with a loss the network can be trained (by default with Adam).
     seed
-        Seed of everything random.
+        Seed of all random numbers.
     capacity
         Events per sample that one window holds; by default computed from the activity. On reference and cpu, in mode ``"drop"``: those of a
         step.

@@ -88,7 +88,12 @@ RULES: Final[Mapping[str, Rule]] = {
     "gradient_window": Rule(
         "which neurons take gradient", "Only neurons with LOW < membrane - threshold < HIGH take gradient.", "LOW[,HIGH]"
     ),
-    "capacity": Rule("spikes that one window moves", "Spikes of a source that one window, or step, moves.", type=int, instead=_TILES),
+    "capacity": Rule(
+        "spikes that one window moves",
+        "Spikes of a source that one window, or step, moves: 64, '5 %' of its neurons, '5 %; hidden=20'.",
+        metavar="SPIKES",
+        instead=_TILES,
+    ),
     "parts": Rule(
         "number of parts that populations are cut into",
         "Cut populations with sparse connections into this many parts; 1 leaves them whole.",
@@ -147,11 +152,11 @@ RULES: Final[Mapping[str, Rule]] = {
         instead="snnc.torch.Module(net, input_gradients=True) returns it",
     ),
     "precision": Rule(
-        "of products, of weights, of what is kept of the past",
+        "of products, of weights, of stored states",
         "float32, bfloat16 or float16; what is rounded depends on the target.",
         default="float32",
         values={
-            "bfloat16": "it computes in float32; machines keep the past as float16",
+            "bfloat16": "it computes in float32; machines store states as float16",
             "float16": "it computes in float32",
         },
         instead="it computes in float32",

@@ -194,6 +194,31 @@ class ConnectionPlan:
 
 
 @dataclass(frozen=True)
+class PhaseLoop:
+    """A loop of the slowest vertex of a superstep's busiest tile, in the mean over the runs in which it has a step.
+
+    Attributes
+    ----------
+    vertex
+        The vertex, with the name of its population or source.
+    name
+        What a trip works on: "weights of a spike".
+    trips, cycles
+        Expected trips of a run, and worker cycles of a trip.
+    """
+
+    vertex: str
+    name: str
+    trips: float
+    cycles: float
+
+    @property
+    def total(self) -> float:
+        """Worker cycles in a run."""
+        return self.trips * self.cycles
+
+
+@dataclass(frozen=True)
 class Phase:
     """One kind of superstep, with the predicted cost of one run at the busiest tile.
 
@@ -211,6 +236,8 @@ class Phase:
         Bytes that the busiest tile receives in one run.
     busiest_tile
         The tile that determines `compute`.
+    loops
+        Loops of the slowest vertex there, the one with most cycles first; empty where they are not described one by one.
     """
 
     name: str
@@ -221,6 +248,7 @@ class Phase:
     exchange: float
     bytes_in: int
     busiest_tile: int
+    loops: tuple[PhaseLoop, ...] = ()
 
     @property
     def cycles(self) -> float:

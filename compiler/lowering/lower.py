@@ -290,10 +290,13 @@ def _forward(draft: _Draft) -> list[ForwardOp]:
 
 def _add_limits(draft: _Draft, forward: list[ForwardOp]) -> None:
     """Add the parameters of the sources whose spikes may be dropped."""
+    if draft.limit is None:
+        return
     kinds = {name: buffer.kind for name, buffer in draft.buffers.items()}
-    for source in spike_sources(tuple(forward), kinds) if draft.limit is not None else ():
-        assert draft.limit is not None
-        for name, value in limit_values(draft.limit, source).items():
+    labels = {buffer: node for (node, _), buffer in draft.sources.items()}
+    for source in spike_sources(tuple(forward), kinds):
+        capacity = draft.limit.of(labels[source], size(draft.buffers[source].shape))
+        for name, value in ({} if capacity is None else limit_values(draft.limit, source, capacity)).items():
             draft.parameter(name, name, value, learnable=False)
 
 

@@ -27,6 +27,7 @@ import numpy.typing as npt
 from snnc.compiler.ir.plan import Mode
 from snnc.compiler.ir.step_operations import Fill, NeuronStep, Record
 from snnc.compiler.ir.step_program import StepProgram
+from snnc.compiler.lowering.capacities import Capacities
 from snnc.compiler.lowering.gradient_support import support_bounds
 
 DropPolicy: TypeAlias = Literal["lowest", "random"]
@@ -43,16 +44,20 @@ _KEY_BYTES: Final = 3
 class SpikeLimit:
     """At most `capacity` spikes of each source leave it in a step, chosen by `policy` and `seed`."""
 
-    capacity: int
+    capacity: int | Capacities
     policy: DropPolicy = "lowest"
     seed: int = 0
+
+    def of(self, label: str, width: int) -> int | None:
+        """Return the capacity of a source; None: it sends all."""
+        return self.capacity.of(label, width) if isinstance(self.capacity, Capacities) else self.capacity
 
 
 class LimitOptions(Protocol):
     """Options of a target that drops spikes in its step program."""
 
     @property
-    def capacity(self) -> int | None: ...  # noqa: D102
+    def capacity(self) -> int | Capacities | None: ...  # noqa: D102
 
     @property
     def mode(self) -> Mode: ...  # noqa: D102
@@ -80,9 +85,9 @@ class LimitedSource:
     key: str
 
 
-def limit_values(limit: SpikeLimit, buffer: str) -> dict[str, float]:
+def limit_values(limit: SpikeLimit, buffer: str, capacity: int) -> dict[str, float]:
     """Return the values of a source's parameters, by name, before the first update."""
-    return {f"{buffer}_{_CAPACITY}": float(limit.capacity), f"{buffer}_{_KEY}": choice_key(limit, buffer, 0)}
+    return {f"{buffer}_{_CAPACITY}": float(capacity), f"{buffer}_{_KEY}": choice_key(limit, buffer, 0)}
 
 
 def limited_sources(program: StepProgram) -> dict[str, LimitedSource]:

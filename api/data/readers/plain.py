@@ -131,7 +131,7 @@ class RowSource:
     classes: int | None
     timed: bool
     scale: float | None = None
-    """What values are multiplied by, as float32; None: they stay as they are."""
+    """Factor of the values, which become float32; None: values stay as they are."""
 
     def __len__(self) -> int:
         return self.x.shape[0]

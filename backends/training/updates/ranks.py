@@ -116,7 +116,7 @@ class Ranks:
         Raises
         ------
         RanksDifferError
-            They are not.
+            They differ.
         """
         values = self.engine.get_parameters()
         self._compare("the trained parameters (learning rates or the processors' arithmetic differ)", *map(_bytes, values.values()))

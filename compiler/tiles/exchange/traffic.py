@@ -25,7 +25,6 @@ import numpy as np
 from snnc.compiler.ir.arrays.sizes import FLOAT
 from snnc.compiler.ir.plan import Relay
 from snnc.compiler.tiles.exchange.chip_links import Flows
-from snnc.compiler.tiles.gradients.gradient_counts import returned_buses
 from snnc.compiler.tiles.gradients.gradient_windows import BusReduction, reductions
 from snnc.compiler.tiles.indexed.indexed_cycles import Holdings, estimated
 from snnc.compiler.tiles.indexed.indexed_owners import Ownership
@@ -269,7 +268,7 @@ def returned_to_blocks(layout: Layout, layers: Iterable[Layer]) -> ExchangeTraff
     """Before B2 of `layers`: windows of gradients return to their tiles."""
     traffic = ExchangeTraffic.none(layout.problem)
     for layer in layers:
-        for bus in returned_buses(layout.problem, layer):
+        for bus in layout.problem.returned_buses(layer):
             _multicast(layout, traffic, bus, [layout.range_of(layer)], (bus.returned_bytes, 3))
     return traffic
 

@@ -1,7 +1,8 @@
 """Costs of the codelets of the emitted Poplar program: integers shared by the prediction and the printed codelets.
 
-A codelet counts its own worker cycles (``SNNC_COUNT_CYCLES``). Its description
-(:class:`~snnc.compiler.tiles.vertices.vertex_spec.VertexSpec`) has loops with trips and cycles a trip; the prediction evaluates them with expected amounts, and the codelet counts by the same formulas::
+A codelet counts its own worker cycles (``SNNC_COUNT_CYCLES``). Its description, a
+:class:`~snnc.compiler.tiles.vertices.vertex_spec.VertexSpec`, has loops with trips and cycles a trip; the prediction evaluates them with
+expected amounts, and the codelet counts by the same formulas::
 
     cycles = start + sum of trips x cycles a trip          (idle, and nothing else, when the vertex has no step)
 
