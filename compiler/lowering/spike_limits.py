@@ -37,7 +37,7 @@ LOWEST: Final = -1.0
 _CAPACITY: Final = "capacity"
 _KEY: Final = "choice"
 _KEY_BYTES: Final = 3
-"""float32 holds whole numbers of so many bytes exactly."""
+"""float32 represents whole numbers of this many bytes exactly."""
 
 
 @dataclass(frozen=True)
@@ -115,7 +115,7 @@ def is_limit_value(name: str) -> bool:
 
 
 def choice_key(limit: SpikeLimit, buffer: str, update: int) -> float:
-    """Return the key of the choice for an update of a training."""
+    """Return the key of the choice for an update."""
     if limit.policy == "lowest":
         return LOWEST
     digest = hashlib.blake2b(f"{limit.seed} {update} {buffer}".encode(), digest_size=_KEY_BYTES).digest()

@@ -89,7 +89,7 @@ def host_bytes(problem: MappingProblem) -> int:
     elif problem.training and (targets := network.loss.targets(problem.steps)):
         each = FLOAT * targets
     for source in problem.network.inputs:
-        turns = 1 if source.static else problem.segments.input_turns
+        turns = 1 if source.static else problem.segments.input_transfers
         each += turns * sequence_bytes(source, problem.buses, problem.steps_stored(source), problem.mode, bits=problem.bits)
     return problem.batch * each
 

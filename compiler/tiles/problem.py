@@ -172,13 +172,13 @@ class MappingProblem:
         lag = self.largest_lag(source)
         if source.external:
             return self.segments.steps_streamed(min(bus.lag for bus in self.buses_of(source)), lag)
-        return self.segments.steps_relayed(lag) + self.segments.boundaries_behind * self.segments.steps_behind(lag)
+        return self.segments.steps_relayed(lag) + self.segments.boundaries_with_steps * self.segments.steps_before(lag)
 
     @cached_property
     def sources_behind(self) -> tuple[BusSource, ...]:
         """Sources of which relays keep steps at boundaries."""
         inner = [source for source in self.network.sources if not source.external]
-        return tuple(source for source in inner if self.segments.steps_behind(self.largest_lag(source)))
+        return tuple(source for source in inner if self.segments.steps_before(self.largest_lag(source)))
 
     def largest_lag(self, source: BusSource) -> int:
         """Number of iterations in which a step of a source is shown."""

@@ -73,7 +73,7 @@ def counters(net: PoplarNetwork) -> list[tuple[str, str]]:
 
 def add_relay_boundaries(net: PoplarNetwork, assembly: Assembly, store: Store) -> None:
     """Add what the relays of a population keep at boundaries, and the vertices that copy it; nothing if all lags are 1."""
-    name, behind = store.buffer, net.plan.segments.steps_behind(_lag(net, store))
+    name, behind = store.buffer, net.plan.segments.steps_before(_lag(net, store))
     if not keeps_behind(net, store):
         return
     for part, kind, width in held(store):
@@ -87,7 +87,7 @@ def add_relay_boundaries(net: PoplarNetwork, assembly: Assembly, store: Store) -
 
 def keeps_behind(net: PoplarNetwork, store: Store) -> bool:
     """Whether relays of a source keep something at boundaries."""
-    return not store.external and net.plan.segments.steps_behind(_lag(net, store)) > 0
+    return not store.external and net.plan.segments.steps_before(_lag(net, store)) > 0
 
 
 def held(store: Store) -> list[tuple[str, str, int]]:

@@ -166,7 +166,7 @@ def _add_mask_copies(layout: Layout, load: Load) -> None:
 
 def _again_steps(layout: Layout) -> tuple[SuperstepDraft, ...]:
     """Recompute: a segment's initial states are restored, and its forward pass runs a second time."""
-    problem, runs = layout.problem, layout.problem.segments.again
+    problem, runs = layout.problem, layout.problem.segments.rerun_iterations
     if problem.segment and not runs:
         return (_boundary_step(layout, "recompute: restore", "recompute", 1),)
     if not runs:
