@@ -41,8 +41,8 @@ class Ranks:
         self._torch, self._group = _joined(engine.device)
         self.rank: int = self._group.get_rank()
         self.size: int = self._group.get_world_size()
-        self._place = _place(self._group.get_backend_config(), engine.device)
-        self._flat = self._torch.zeros(engine.gradient_elements + 2, dtype=self._torch.float32, device=self._place)
+        self._device = summing_device(self._group.get_backend_config(), engine.device)
+        self._flat = self._torch.zeros(engine.gradient_elements + 2, dtype=self._torch.float32, device=self._device)
         """All gradients, the loss, and the number of processes that must stop."""
         self._wait()
 
@@ -136,7 +136,7 @@ class Ranks:
         self.engine.set_parameters(self._of_first(self.engine.get_parameters()))
         kept = self.engine.get_optimizer()
         moments = {moment: self._of_first(values) for moment, values in kept.moments.items()}
-        count = self._torch.tensor([kept.updates], dtype=self._torch.int64, device=self._place)
+        count = self._torch.tensor([kept.updates], dtype=self._torch.int64, device=self._device)
         self._group.broadcast(count, 0)
         scale = None
         if kept.loss_scale is not None:
@@ -148,7 +148,7 @@ class Ranks:
         """Return rank 0's `values`."""
         found = {}
         for name, value in values.items():
-            sent = self._torch.from_numpy(np.array(value, dtype=np.float32)).to(self._place)
+            sent = self._torch.from_numpy(np.array(value, dtype=np.float32)).to(self._device)
             self._group.broadcast(sent, 0)
             found[name] = sent.cpu().numpy()
         return found
@@ -157,7 +157,7 @@ class Ranks:
         digest = hashlib.sha256()
         for part in parts:
             digest.update(part)
-        own = self._torch.tensor(list(digest.digest()), dtype=self._torch.uint8, device=self._place)
+        own = self._torch.tensor(list(digest.digest()), dtype=self._torch.uint8, device=self._device)
         found = [self._torch.empty_like(own) for _ in range(self.size)]
         with self._talking():
             self._group.all_gather(found, own)
@@ -180,8 +180,8 @@ class Ranks:
 
     def _wait(self) -> None:
         """Wait for torch's stream."""
-        if self._place != "cpu":
-            self._torch.cuda.current_stream(self._place).synchronize()
+        if self._device != "cpu":
+            self._torch.cuda.current_stream(self._device).synchronize()
 
 
 def ranks_for(engine: Engine, batch: int) -> Ranks | None:
@@ -268,7 +268,7 @@ def _leave() -> None:
         group.destroy_process_group()
 
 
-def _place(backends: str, device: int | None) -> str:
+def summing_device(backends: str, device: int | None) -> str:
     """Return where gradients are summed: on the device, unless only host memory can be sent.
 
     Parameters
