@@ -29,12 +29,14 @@ from snnc.backends.training.notices import warn_of_differences
 from snnc.backends.training.plan import LearningRate
 from snnc.backends.training.saving.checkpoint import Checkpoints, set_entries
 from snnc.backends.training.saving.optimizer_values import optimizer_by_label
-from snnc.backends.training.updates.run_values import GradientWindow, RunValues, Scheduled, SpikeLimits, WindowArgument
+from snnc.backends.training.updates.capacities import ScheduledCapacity, SpikeLimits
+from snnc.backends.training.updates.run_values import GradientWindow, RunValues, WindowArgument
 from snnc.backends.training.validation.metrics import Metric
 from snnc.backends.training.validation.stopping import Monitor, Stopping
 from snnc.backends.training.validation.validating import SpikeCounter, validation_data
 from snnc.backends.training.validation.watching import Watching
 from snnc.compiler.ir.step_program import StepProgram
+from snnc.compiler.lowering.capacities import CapacityArgument
 from snnc.compiler.lowering.spike_limits import DropPolicy
 from snnc.compiler.lowering.statistics import visible
 
@@ -170,7 +172,7 @@ class BackendSession:
         batch: int | None = None,
         learning_rate: LearningRate = None,
         gradient_window: WindowArgument = None,
-        capacity: Scheduled | None = None,
+        capacity: ScheduledCapacity | None = None,
         shuffle: bool = True,
         seed: int | None = None,
         accumulate: int = 1,
@@ -221,7 +223,8 @@ class BackendSession:
             compiled window; by default it stays as it is.
         capacity
             Spikes of a source that are sent in a step, at most the compiled capacity: a number, a schedule (rounded) or another function of
-            the update; for programs that were compiled with mode "drop" for the reference or the processor.
+            the update; a share, ``"5 %"`` or ``"linear:10,5,epochs=8 %"``; or one of these by the name of an input or population, as a
+            dictionary (``"*"``: all others) or text, ``"5 %; hidden=20"``. For programs that were compiled with mode "drop".
         shuffle, seed
             Order of the samples: a new permutation each epoch, or as given; the seed is that of the compilation by default. An iterable of
             batches keeps its order.
@@ -323,15 +326,16 @@ class BackendSession:
         self._window.set(*(window if isinstance(window, tuple | list) else (window,)))
 
     @property
-    def capacity(self) -> int | None:
+    def capacity(self) -> int | dict[str, int] | None:
         """Spikes of a source that are sent in a step, the others being dropped; None: the program sends all, or plans it on tiles.
 
-        It can be set, up to the compiled capacity; :meth:`fit` takes schedules. No file of weights holds it.
+        One number, or by the names of inputs and populations where they differ. It can be set in every form of ``compile``, up to the
+        compiled capacity; :meth:`fit` takes schedules. No file of weights holds it.
         """
         return self._limits.capacity
 
     @capacity.setter
-    def capacity(self, capacity: float) -> None:
+    def capacity(self, capacity: CapacityArgument) -> None:
         self._check_open()
         self._limits.set(capacity)
 

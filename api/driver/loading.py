@@ -11,6 +11,7 @@ from typing import Final, TypeAlias
 
 from snnc.compiler.errors import SnncError
 from snnc.compiler.ir.graph import Graph, Input
+from snnc.compiler.lowering.capacities import Capacities
 from snnc.errors import ModelFormatError, NoTimeStepError, OptionValueError, ProjectFolderError
 from snnc.frontends.dsl.network import Network
 from snnc.options.compile_options import OPTIONS_FILE, CompileOptions, from_data
@@ -239,6 +240,7 @@ def _check_types(chosen: CompileOptions) -> None:
     """Refuse sizes that are not whole numbers of 1 or more, and a target that is not text."""
     for name in _SIZES:
         value = getattr(chosen, name)
+        value = value.least if isinstance(value, Capacities) else value
         if value is not None and (isinstance(value, bool) or not isinstance(value, int) or not 1 <= value < 2**63):
             raise ValueError(f"{name} is {value!s:.60}")
     if not isinstance(chosen.target, str) or isinstance(chosen.seed, bool) or not isinstance(chosen.seed, int) or chosen.seed < 0:

@@ -14,6 +14,7 @@ from snnc.compiler.losses import Loss, parse_loss
 from snnc.compiler.losses.composed import Composed
 from snnc.compiler.losses.optimizers import Optimizer
 from snnc.compiler.losses.text import data_text
+from snnc.compiler.lowering.capacities import Capacities, parse_capacity
 from snnc.compiler.lowering.spike_limits import POLICIES, DropPolicy
 from snnc.compiler.neurons.surrogates.surrogate import Surrogate
 from snnc.errors import OptionConflictError, OptionValueError
@@ -43,7 +44,7 @@ class CompileOptions:
     optimizer: Optimizer | None = None
     surrogate: Surrogate | None = None
     seed: int = 0
-    capacity: int | None = None
+    capacity: int | Capacities | None = None
     mode: Mode = "exact"
     drop: DropPolicy = "lowest"
     """Which spikes are kept where more than `capacity` fire, in mode "drop"."""
@@ -65,6 +66,7 @@ class CompileOptions:
     def __post_init__(self) -> None:
         for name in ("steps", "batch", "capacity", "parts", "memory", "threads", "truncate"):
             value = getattr(self, name)
+            value = value.least if isinstance(value, Capacities) else value
             if value is not None and (isinstance(value, bool) or value != int(value) or value < 1):
                 raise OptionValueError(f"{name} is {value}; it has to be 1 or more.")
         if self.seed < 0:
@@ -269,6 +271,7 @@ def _loss_text(loss: Loss) -> str:
 
 
 _READ: Final[Mapping[str, Callable[[Any], Any]]] = {
+    "capacity": parse_capacity,
     "gradient_window": parse_window,
     "memory": parse_memory,
     "recompute": parse_recompute,
@@ -282,6 +285,7 @@ _KEPT: Final[Mapping[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]]] = 
     "loss": (_loss_text, parse_loss),
     "optimizer": (optimizers.to_data, optimizers.from_data),
     "surrogate": (surrogate_to_data, surrogate_from_data),
+    "capacity": (lambda given: given if isinstance(given, int) else given.text, parse_capacity),
     "gradient_window": (lambda ends: [x if math.isfinite(x) else None for x in ends], _window),
 }
 """Conversion of options to JSON, and back."""

@@ -88,7 +88,12 @@ RULES: Final[Mapping[str, Rule]] = {
     "gradient_window": Rule(
         "which neurons take gradient", "Only neurons with LOW < membrane - threshold < HIGH take gradient.", "LOW[,HIGH]"
     ),
-    "capacity": Rule("spikes that one window moves", "Spikes of a source that one window, or step, moves.", type=int, instead=_TILES),
+    "capacity": Rule(
+        "spikes that one window moves",
+        "Spikes of a source that one window, or step, moves: 64, '5 %' of its neurons, '5 %; hidden=20'.",
+        metavar="SPIKES",
+        instead=_TILES,
+    ),
     "parts": Rule(
         "number of parts that populations are cut into",
         "Cut populations with sparse connections into this many parts; 1 leaves them whole.",

@@ -9,7 +9,9 @@ from typing import Final
 from snnc.backends.folders.manifest import TRAINED
 from snnc.backends.runtime.errors import UnfinishedTrainingError, WeightFileError
 from snnc.backends.training.saving.checkpoint import Position, read_position
-from snnc.backends.training.updates.run_values import FUNCTION, Scheduled, WindowArgument
+from snnc.backends.training.schedules import FUNCTION
+from snnc.backends.training.updates.capacities import ScheduledCapacity
+from snnc.backends.training.updates.run_values import WindowArgument
 
 SETTINGS: Final = ("epochs", "first_epoch", "learning_rate", "gradient_window", "capacity", "accumulate", "seed")
 """Fields of :class:`Settings` that are arguments of ``fit``, in their order."""
@@ -29,7 +31,7 @@ class Settings:
     first_epoch: int | None
     learning_rate: float | str | None
     gradient_window: WindowArgument
-    capacity: Scheduled | None
+    capacity: ScheduledCapacity | None
     accumulate: int | None
     seed: int | None
     resume: bool | None

@@ -11,7 +11,7 @@ from snnc.backends.backend import TRAINING, Backend, BuiltProject, PlacedProgram
 if TYPE_CHECKING:
     from snnc.backends.runtime.engine import Engine
     from snnc.compiler.ir.plan import Mode, Precision
-    from snnc.compiler.ir.step_program import StepProgram
+    from snnc.compiler.lowering.capacities import Capacities
     from snnc.compiler.lowering.spike_limits import DropPolicy, SpikeLimit
 
 
@@ -21,7 +21,7 @@ class CpuOptions(TargetOptions):
 
     seed: int = field(default=0, metadata=TRAINING)
     truncate: int | None = field(default=None, metadata=TRAINING)
-    capacity: int | None = None
+    capacity: int | Capacities | None = None
     mode: Mode = "exact"
     drop: DropPolicy = "lowest"
     memory: int | None = None
@@ -37,19 +37,6 @@ class CpuBackend(Backend[CpuOptions]):
         from snnc.compiler.lowering.spike_limits import limit_of
 
         return limit_of(options)
-
-    def check(self, program: StepProgram, options: CpuOptions) -> None:
-        """Refuse maxima over whole axes of spikes that may be dropped: they do not read lists.
-
-        Raises
-        ------
-        SpikeLimitError
-            With the connection.
-        """
-        del options
-        from snnc.backends.native.limits import check_limits
-
-        check_limits(program)
 
     def emit(self, placed: PlacedProgram, options: CpuOptions, folder: Path) -> None:
         """Write the program, its tables and weights; refuse a bound on memory that it cannot keep."""

@@ -12,7 +12,9 @@ from snnc.backends.backend import TRAINING, Backend, BuiltProject, PlacedProgram
 
 if TYPE_CHECKING:
     from snnc.backends.runtime.engine import Engine
-    from snnc.compiler.ir.plan import Precision
+    from snnc.compiler.ir.plan import Mode, Precision
+    from snnc.compiler.lowering.capacities import Capacities
+    from snnc.compiler.lowering.spike_limits import DropPolicy, SpikeLimit
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,6 +29,9 @@ class CudaOptions(TargetOptions):
 
     seed: int = field(default=0, metadata=TRAINING)
     truncate: int | None = field(default=None, metadata=TRAINING)
+    capacity: int | Capacities | None = None
+    mode: Mode = "exact"
+    drop: DropPolicy = "lowest"
     memory: int | None = None
     precision: Precision = field(default="float32", metadata={"values": {"bfloat16": "with a loss", "float16": "yes"}})
     device: int | None = None
@@ -34,6 +39,12 @@ class CudaOptions(TargetOptions):
 
 class CudaBackend(Backend[CudaOptions]):
     """Emits a CUDA program and loads it."""
+
+    def limit(self, options: CudaOptions) -> SpikeLimit | None:
+        """Return how many spikes of a source the step program sends."""
+        from snnc.compiler.lowering.spike_limits import limit_of
+
+        return limit_of(options)
 
     def emit(self, placed: PlacedProgram, options: CudaOptions, folder: Path) -> None:
         """Write the program, its tables and weights; refuse a bound on memory that it cannot keep."""

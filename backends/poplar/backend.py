@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from snnc.compiler.ir.graph import Graph
     from snnc.compiler.ir.plan import Mode, Precision, Recompute, Streaming
     from snnc.compiler.ir.step_program import StepProgram
+    from snnc.compiler.lowering.capacities import Capacities
     from snnc.compiler.lowering.halves import Half
     from snnc.compiler.tiles.planning.activity import Activity
     from snnc.compiler.tiles.planning.options import PlanOptions
@@ -39,7 +40,7 @@ class TileOptions(TargetOptions):
         What several plans of one program share; an exploration keeps it.
     """
 
-    capacity: int | None = None
+    capacity: int | Capacities | None = None
     mode: Mode = "exact"
     calibrate: Activity | None = None
     recompute: Recompute = field(default="auto", metadata=TRAINING)
@@ -83,9 +84,11 @@ class TileBackend(Backend[Own]):
         return target
 
     def prepare(self, graph: Graph, options: Own) -> Graph:
-        """Fill up weights that tiles hold best as dense ones."""
+        """Fill up weights that tiles hold best as dense ones; not where dense ones return less gradient, to what is sent alone."""
         from snnc.compiler.passes.fill_sparse import FillSparse
 
+        if options.mode == "drop":
+            return graph
         return FillSparse(trains=options.loss is not None, least=FILLED)(graph)
 
     def halves(self, options: Own) -> tuple[Half, ...]:

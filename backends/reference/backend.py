@@ -10,6 +10,7 @@ from snnc.backends.backend import TRAINING, Backend, BuiltProject, PlacedProgram
 if TYPE_CHECKING:
     from snnc.backends.runtime.engine import Engine
     from snnc.compiler.ir.plan import Mode, Precision
+    from snnc.compiler.lowering.capacities import Capacities
     from snnc.compiler.lowering.halves import Half
     from snnc.compiler.lowering.spike_limits import DropPolicy, SpikeLimit
 
@@ -20,7 +21,7 @@ class ReferenceOptions(TargetOptions):
 
     seed: int = field(default=0, metadata=TRAINING)
     truncate: int | None = field(default=None, metadata=TRAINING)
-    capacity: int | None = None
+    capacity: int | Capacities | None = None
     mode: Mode = "exact"
     drop: DropPolicy = "lowest"
     precision: Precision = field(default="float32", metadata={"values": {"float16": "yes"}})

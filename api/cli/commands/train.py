@@ -73,7 +73,8 @@ class TrainArguments:
         str | None,
         typer.Option(
             "--capacity",
-            help="Targets reference and cpu: spikes of a source that are sent in a step, a number or a schedule.",
+            metavar="SPIKES",
+            help="Spikes of a source that are sent in a step: numbers, shares or schedules, such as '5 %; hidden=linear:64,14,epochs=10'.",
         ),
     ] = None
     accumulate: Annotated[

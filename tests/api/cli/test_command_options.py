@@ -84,7 +84,7 @@ SAME: dict[str, To] = {
     "loss_output": To("a.b", OPTIONS, "loss_output", "a.b", LOSS),
     "optimizer": To("sgd", OPTIONS, "optimizer", "sgd", LOSS),
     "surrogate": To("atan:3", OPTIONS, "surrogate", "atan:3", LOSS),
-    "capacity": To("7", OPTIONS, "capacity", 7),
+    "capacity": To("5 %", OPTIONS, "capacity", "5 %"),
     "mode": To("drop", OPTIONS, "mode", "drop"),
 }
 PASSED: dict[str, dict[str, To]] = {
@@ -250,7 +250,6 @@ REFUSED: dict[str, list[tuple[str, str]]] = {
     "E552": [
         "compile STEP -o q --target cpu --data x.npz",
         "compile STEP --estimate-only --target cpu --data x.npz",
-        "compile STEP -o q --target cuda --mode drop",
         "compile STEP -o q --target gc200 --mode drop --drop random",
         "compile STEP -o q --loss ce_count --loss-scale 1024",
         "run STEP --inputs x.npz --outputs y.npz --seed 5",
@@ -269,6 +268,7 @@ REFUSED: dict[str, list[tuple[str, str]]] = {
     "E554": [
         "compile STEP -o q --estimate-only",
         "compile STEP -o q --target reference --mode drop",
+        "compile STEP -o q --target cuda --mode drop",
         "compile STEP -o q --target cpu --capacity 3",
         "compile STEP --dump-after merge-linear --run",
         "compile STEP --dump-after merge-linear --estimate-only",
