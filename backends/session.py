@@ -387,8 +387,8 @@ class BackendSession:
             With `optimizer`: the network was compiled without one.
         """
         self._check_open()
-        kept = optimizer_by_label(self.program, self.engine) if optimizer else {}
-        values = self.state_dict() | kept
+        moments = optimizer_by_label(self.program, self.engine) if optimizer else {}
+        values = self.state_dict() | moments
         check_finite(values)
         save_weights(path, values)
 

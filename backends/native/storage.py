@@ -127,8 +127,8 @@ class SequenceStorage:
         for op in self.program.forward:
             if isinstance(op, NeuronStep):
                 found += sum(map(self._stored, op.states))
-                kept = {o: self.stored(o) for o in op.outputs}
-                found += sum(self._stored(o) * (k.past if k.history else min(k.past, k.ring - 1)) for o, k in kept.items())
+                stored = {o: self.stored(o) for o in op.outputs}
+                found += sum(self._stored(o) * (k.past if k.history else min(k.past, k.ring - 1)) for o, k in stored.items())
         return 4 * found
 
     def _stored(self, buffer: str) -> int:

@@ -97,12 +97,12 @@ def _scales(results: Results) -> Verdict:
     one, many = results.get(plan_row("shd-x1-n8-a5").key), results.get(plan_row("shd-x16-n8-a5").key)
     if not one or not many or not (one.get("fits") and many.get("fits")):
         return NOTHING
-    kept = one["step_ms"] / many["step_ms"]
+    efficiency = one["step_ms"] / many["step_ms"]
     neurons = many["neurons"]
     return Verdict(
         "predicted",
         f"{neurons:,} neurons on 16 IPUs: {many['step_ms']:.2f} ms a step, against {one['step_ms']:.2f} ms of a network a sixteenth "
-        f"as large on one IPU (both predicted): weak scaling keeps {100 * kept:.0f} %.",
+        f"as large on one IPU (both predicted): weak scaling keeps {100 * efficiency:.0f} %.",
     )
 
 

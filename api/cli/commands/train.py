@@ -224,11 +224,11 @@ def _fit(
     from snnc.backends.training.saving.checkpoint import Checkpoints
     from snnc.backends.training.updates.ranks import leads
 
-    tell = note if as_json else result_now
+    print_epoch = note if as_json else result_now
 
     def show_epoch(epoch: Epoch) -> None:
         if leads():
-            tell(epoch.text)
+            print_epoch(epoch.text)
             accuracy[:] = [] if epoch.validation is None else [f", accuracy {100 * epoch.validation.accuracy:.1f} %"]
 
     accuracy: list[str] = []
