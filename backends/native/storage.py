@@ -96,8 +96,9 @@ class SequenceStorage:
 
     def reads_lists(self, op: ForwardOp | BackwardOp) -> bool:
         """Whether `op` is a maximum over spikes, or its adjoint: it is 1 if one of them fired."""
-        maxima = isinstance(op, Pooling | PoolingGradient | AddReduced | ReduceGradient) and op.kind == "max"
-        return maxima and self.program.buffers[op.source.buffer].kind == "spikes"
+        if not isinstance(op, Pooling | PoolingGradient | AddReduced | ReduceGradient):
+            return False
+        return op.kind == "max" and self.program.buffers[op.source.buffer].kind == "spikes"
 
     @cached_property
     def outputs_with_support(self) -> dict[str, tuple[str, str]]:

@@ -168,6 +168,11 @@ def train(context: typer.Context, given: TrainArguments) -> None:
     _show(folder, history, cycles, given.as_json)
 
 
+_SETTINGS: Final = (
+    *("epochs", "first_epoch", "lr", "gradient_window", "capacity", "accumulate", "seed", "metrics", "monitor", "patience", "min_delta"),
+    *("best", "restore_best", "log", "tensorboard", "checkpoint_every"),
+)
+"""Options that are settings of the training."""
 _FIT_NAMES: Final = {"lr": "learning_rate"}
 """Names of arguments of ``fit``, where options have other names."""
 
@@ -177,9 +182,7 @@ def _settings(given: TrainArguments) -> dict[str, Any]:
     from snnc.backends.folders.manifest import BEST
     from snnc.recipe import number_or_text, read_recipe
 
-    names = ("epochs", "first_epoch", "lr", "gradient_window", "capacity", "accumulate", "seed", "metrics", "monitor", "patience")
-    names += ("min_delta", "best", "restore_best", "log", "tensorboard", "checkpoint_every")
-    values = {_FIT_NAMES.get(name, name): getattr(given, name) for name in names}
+    values = {_FIT_NAMES.get(name, name): getattr(given, name) for name in _SETTINGS}
     found = {} if given.recipe is None else read_recipe(given.recipe)
     found |= {name: value for name, value in values.items() if not (value is None or value is False or value == [])}
     if given.lr is not None:
