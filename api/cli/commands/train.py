@@ -41,14 +41,14 @@ class TrainArguments:
         float | None, typer.Option("--bin-duration", metavar="SECONDS", help="Length of all steps, instead of --bin-time.")
     ] = None
     downsample: Annotated[
-        int | None, typer.Option("--downsample", help="How many neighbouring channels, or rows and columns, of events become one.")
+        int | None, typer.Option("--downsample", help="Number of neighbouring channels, or rows and columns, that become one.")
     ] = None
     polarity: Annotated[str | None, typer.Option("--polarity", help="Off and on events: channels (default) or merged.")] = None
-    encoder: Annotated[str | None, typer.Option("--encoder", help="Of images: rate (default), latency or repeat.")] = None
+    encoder: Annotated[str | None, typer.Option("--encoder", help="Encoder of images: rate (default), latency or repeat.")] = None
     recipe: Annotated[
         Path | None, typer.Option("--recipe", help="A TOML file with the settings of the training; options given here take precedence.")
     ] = None
-    epochs: Annotated[int | None, typer.Option("--epochs", help="How often to go through the data (default 1).")] = None
+    epochs: Annotated[int | None, typer.Option("--epochs", help="Number of passes over the data (default 1).")] = None
     first_epoch: Annotated[
         int | None,
         typer.Option(
