@@ -146,13 +146,13 @@ def _windows(program: StepProgram) -> Body:
 def optimizer_settings(program: StepProgram, optimizer: Optimizer) -> Body:
     """The settings of the optimiser; with groups, the factor of the learning rate and the weight decay of each learned parameter."""
     later = [f for f in fields(UpdateOptions) if f.name != "groups"]
-    kept = {name: value for name, value in asdict(optimizer).items() if name not in ("groups", "nesterov", *(f.name for f in later))}
+    chosen = {name: value for name, value in asdict(optimizer).items() if name not in ("groups", "nesterov", *(f.name for f in later))}
     if optimizer.weight_decay:
-        kept["weight_decay"] = optimizer.weight_decay
+        chosen["weight_decay"] = optimizer.weight_decay
     if optimizer.groups:
         settings = {op.parameter: settings_of(optimizer, program.parameters[op.parameter].label) for op in program.update}
-        kept["parameters"] = {name: asdict(found) for name, found in settings.items()}
-    return kept
+        chosen["parameters"] = {name: asdict(found) for name, found in settings.items()}
+    return chosen
 
 
 def _shown(operation: PopartOperation, output: OutputInfo) -> Body:
