@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import snnc
-from snnc.backends.training.run_values import RunValues
+from snnc.backends.training.updates.run_values import RunValues
 from snnc.cli import main as cli
 from snnc.recipe import RecipeError, read_recipe
 
