@@ -398,6 +398,8 @@ def _rates_to_updates(layout: Layout, traffic: ExchangeTraffic, size: int) -> No
     for layer in layout.problem.network.layers:
         if learned_rows(layer):
             updates[layout.range_of(layer).tiles] = True
+    for found in layout.owned if layout.exact else ():
+        updates[found.owners.tile[found.owners.learned]] = True
     updates[0] = False
     send_to_all(layout, traffic, 0, np.flatnonzero(updates), size)
 
