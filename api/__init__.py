@@ -1,6 +1,6 @@
 """snnc: a graph compiler for spiking neural networks.
 
-Everything a program needs is here, and ``__version__``; names are imported when they are first used, so that ``import snnc`` costs nothing.
+Exports all that a program needs, and ``__version__``; names are imported on first use, so that ``import snnc`` costs little.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from snnc import recipe as recipe
     from snnc import schedules as schedules
     from snnc.backends.runtime.events import Events as Events
-    from snnc.backends.training.checkpoint import Checkpoints as Checkpoints
-    from snnc.backends.training.schedules import Linear as Linear
+    from snnc.backends.training.saving.checkpoint import Checkpoints as Checkpoints
+    from snnc.backends.training.schedules import LinearSchedule as Linear  # noqa: F401
     from snnc.checks.verifying import verify as verify
     from snnc.compiler.errors import SnncError as SnncError
     from snnc.compiler.ir.graph import Graph as Graph
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from snnc.compiler.losses.optimizers import AdamW as AdamW
     from snnc.compiler.losses.optimizers import Group as Group
     from snnc.compiler.losses.optimizers import RMSprop as RMSprop
+    from snnc.compiler.lowering.capacities import Share as Share
     from snnc.compiler.neurons.library import ALIF as ALIF
     from snnc.compiler.neurons.library import IF as IF
     from snnc.compiler.neurons.library import LI as LI
@@ -89,7 +90,7 @@ _HOMES: Final = {
     "Alpha": "snnc.compiler.neurons.library:Alpha",
     "AvgPool": "snnc.frontends.dsl.connections:AvgPool",
     "BatchNorm": "snnc.frontends.dsl.connections:BatchNorm",
-    "Checkpoints": "snnc.backends.training.checkpoint:Checkpoints",
+    "Checkpoints": "snnc.backends.training.saving.checkpoint:Checkpoints",
     "Constant": "snnc.frontends.dsl.initialisers:Constant",
     "Conv": "snnc.frontends.dsl.connections:Conv",
     "CrossEntropy": "snnc.driver.losses:cross_entropy",
@@ -111,7 +112,7 @@ _HOMES: Final = {
     "LI": "snnc.compiler.neurons.library:LI",
     "LIF": "snnc.compiler.neurons.library:LIF",
     "Lapicque": "snnc.compiler.neurons.library:Lapicque",
-    "Linear": "snnc.backends.training.schedules:Linear",
+    "Linear": "snnc.backends.training.schedules:LinearSchedule",
     "LSTM": "snnc.compiler.neurons.library:LSTM",
     "LSUV": "snnc.initialising:LSUV",
     "LogNormal": "snnc.frontends.dsl.initialisers:LogNormal",
@@ -125,6 +126,7 @@ _HOMES: Final = {
     "Orthogonal": "snnc.frontends.dsl.initialisers:Orthogonal",
     "Plan": "snnc.compiler.ir.plan:Plan",
     "RMSprop": "snnc.compiler.losses.optimizers:RMSprop",
+    "Share": "snnc.compiler.lowering.capacities:Share",
     "Recurrent": "snnc.frontends.dsl.sequential:Recurrent",
     "SGD": "snnc.compiler.losses.optimizers:SGD",
     "SLSTM": "snnc.compiler.neurons.library:SLSTM",
@@ -153,7 +155,7 @@ _HOMES: Final = {
 }
 
 _MODULES: Final = ("losses", "recipe", "schedules")
-"""Modules with names of their own."""
+"""Modules that are exported as a whole."""
 
 __all__ = sorted(_HOMES)  # noqa: PLE0605
 

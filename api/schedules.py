@@ -8,19 +8,19 @@ from __future__ import annotations
 
 from snnc.backends.training.schedules import (
     ByEpoch,
-    Constant,
     Cosine,
     Exponential,
-    Linear,
     OneCycle,
     Plateau,
     Schedule,
     ScheduleError,
-    Steps,
     WarmUp,
     parse_schedule,
     schedule_text,
 )
+from snnc.backends.training.schedules import ConstantSchedule as Constant
+from snnc.backends.training.schedules import LinearSchedule as Linear
+from snnc.backends.training.schedules import StepSchedule as Steps
 
 __all__ = [
     "ByEpoch",

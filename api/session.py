@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,19 +15,12 @@ import numpy.typing as npt
 
 from snnc.backends import session
 from snnc.backends.folders.manifest import PROFILE, RECORDING
-from snnc.backends.runtime.arrays import array_of
 from snnc.backends.runtime.data_sets import BatchedData
 from snnc.backends.runtime.engine import Engine, Initial, profile_of
 from snnc.backends.runtime.events import InputValues, densely
-from snnc.backends.runtime.history import Epoch, History, TrainingProgress
+from snnc.backends.runtime.history import History
 from snnc.backends.session import Input
-from snnc.backends.training.checkpoint import Checkpoints
-from snnc.backends.training.data import Validated
-from snnc.backends.training.metrics import Metric
-from snnc.backends.training.plan import LearningRate
-from snnc.backends.training.run_values import Scheduled, WindowArgument
-from snnc.backends.training.stopping import Monitor
-from snnc.backends.training.validating import SpikeCounter
+from snnc.backends.training.validation.validating import SpikeCounter
 from snnc.compiler.ir.arrays.array_parts import arrays_with_parts
 from snnc.compiler.ir.graph import Graph
 from snnc.compiler.ir.graph_text import graph_html, graph_text, plain
@@ -36,7 +28,7 @@ from snnc.compiler.ir.plan import Plan
 from snnc.data.archive import Chosen
 from snnc.data.whole_files import whole_file
 from snnc.errors import FilledBufferError, OptionConflictError, OutputFileError, RecordingError
-from snnc.options.compile_options import Options
+from snnc.options.compile_options import CompileOptions
 from snnc.project.compiled import Compiled
 
 if TYPE_CHECKING:
@@ -44,7 +36,7 @@ if TYPE_CHECKING:
 
 
 class Session(session.BackendSession):
-    """A compiled network in the user's hands.
+    """A compiled network: runs, trains and reports.
 
     Attributes
     ----------
@@ -61,7 +53,7 @@ class Session(session.BackendSession):
     def __init__(self, engine: Engine, compiled: Compiled, project: Path | None = None, on_close: Callable[[], None] | None = None) -> None:
         super().__init__(engine, compiled.program)
         self.graph: Graph = compiled.graph
-        self.options: Options = compiled.options
+        self.options: CompileOptions = compiled.options
         self._limits.seed = compiled.options.seed
         self.plan: Plan | None = compiled.plan
         self.project = project
@@ -70,75 +62,23 @@ class Session(session.BackendSession):
         self._compiled = compiled
         self._on_close = on_close
 
-    def fit(
-        self,
-        x: Mapping[str, Input] | Input | BatchedData | Iterable[Any],
-        y: npt.ArrayLike | None = None,
-        *,
-        epochs: int = 1,
-        first_epoch: int = 0,
-        batch: int | None = None,
-        learning_rate: LearningRate = None,
-        gradient_window: WindowArgument = None,
-        capacity: Scheduled | None = None,
-        shuffle: bool = True,
-        seed: int | None = None,
-        accumulate: int = 1,
-        validation: Validated | None = None,
-        metrics: Iterable[Metric] = (),
-        monitor: Monitor = "loss",
-        patience: int | None = None,
-        min_delta: float = 0.0,
-        best: str | os.PathLike[str] | None = None,
-        restore_best: bool = False,
-        log: str | os.PathLike[str] | None = None,
-        tensorboard: str | os.PathLike[str] | None = None,
-        callback: Callable[[TrainingProgress], None] | None = None,
-        on_epoch: Callable[[Epoch], None] | None = None,
-        checkpoints: Checkpoints | None = None,
-        distributed: bool = True,
-    ) -> History:
-        """Train; batch size and seed are those of the compilation unless given. See :meth:`snnc.backends.session.BackendSession.fit`."""
-        size = (
-            batch
-            if batch is not None or self.engine.batch is not None or (y is None and not isinstance(x, BatchedData))
-            else self.options.batch
-        )
+    def _batch_of_fit(self, x: object, y: object, batch: int | None) -> int | None:
+        """Return the compiled batch size unless another is given, or the engine or the batches have theirs."""
+        given = batch is not None or self.engine.batch is not None or (y is None and not isinstance(x, BatchedData))
+        return batch if given else self.options.batch
+
+    def _seed_of_fit(self, seed: int | None, shuffle: bool) -> int:
+        """Return the seed of the compilation unless another is given."""
         if seed is not None and not shuffle:
             raise OptionConflictError(f"seed is {seed}, which orders the samples, and shuffle is False; leave one of them out.")
-        order = self.options.seed if seed is None else seed
-        history = super().fit(
-            x,
-            y,
-            epochs=epochs,
-            first_epoch=first_epoch,
-            batch=size,
-            learning_rate=learning_rate,
-            gradient_window=gradient_window,
-            capacity=capacity,
-            shuffle=shuffle,
-            seed=order,
-            accumulate=accumulate,
-            validation=validation,
-            metrics=metrics,
-            monitor=monitor,
-            patience=patience,
-            min_delta=min_delta,
-            best=best,
-            restore_best=restore_best,
-            log=log,
-            tensorboard=tensorboard,
-            callback=callback,
-            on_epoch=on_epoch,
-            checkpoints=checkpoints,
-            distributed=distributed,
-        )
-        count = len(x) if isinstance(x, BatchedData) else 0 if y is None else len(array_of(y, "y"))
-        if self.plan is None and count:
+        return self.options.seed if seed is None else seed
+
+    def _after_fit(self, history: History, samples: int) -> None:
+        """Note the time of a training step, if no plan predicts it."""
+        if self.plan is None and samples:
             from snnc.report.program import timing_of
 
-            self.timing = timing_of(history, count)
-        return history
+            self.timing = timing_of(history, samples)
 
     def show(self) -> None:
         """Print the report of the plan, or of the program where there are no tiles."""
@@ -284,7 +224,7 @@ class Session(session.BackendSession):
                 warnings.warn(f"the profile of this run is not kept: {error.text}", UserWarning, stacklevel=2)
 
     def close(self) -> None:
-        """Give back what the engine holds, and a temporary project folder."""
+        """Release the engine, and delete a temporary project folder."""
         super().close()
         if self._on_close is not None:
             self._on_close()
@@ -299,7 +239,7 @@ class Session(session.BackendSession):
         return f"<div>{escape(self._how())}</div>{graph_html(self.graph, 'Session')}"
 
     def _how(self) -> str:
-        """Say what it was compiled for: ``target gc200, 100 steps, batch 64, trains by Adam``."""
+        """Describe target, sizes and training: ``target gc200, 100 steps, batch 64, trains by Adam``."""
         chosen = self.options
         steps = self.program.steps or self.engine.steps
         batch = self.engine.batch or chosen.batch

@@ -20,7 +20,7 @@ from snnc.backends.native.sequence_engine import SequenceEngine
 from snnc.backends.registry import PROCESSOR
 from snnc.backends.runtime.errors import TorchTensorError, UnknownNameError
 from snnc.backends.runtime.events import Events
-from snnc.backends.training.run_values import GradientWindow
+from snnc.backends.training.updates.run_values import GradientWindow
 from snnc.compiler.ir.graph import Kind
 from snnc.compiler.ir.graph_text import headline
 from snnc.compiler.ir.plan import Precision
@@ -38,7 +38,7 @@ Input: TypeAlias = "torch.Tensor | Events"
 
 
 _BUILT: Final = ("_adjoined", "_device", "_places", "_lock", "_runs", "_process", "_engine", "_folder", "_machine", "_window")
-"""What a module makes of its recipe."""
+"""Program and engine of a module, made from its recipe."""
 
 
 class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here

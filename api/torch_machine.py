@@ -10,7 +10,7 @@ import torch
 from snnc.backends.runtime.engine import AdjointEngine
 from snnc.backends.runtime.errors import NotBinaryError, TorchTensorError
 from snnc.backends.runtime.events import Events
-from snnc.backends.training.masks import masks_of
+from snnc.backends.training.updates.masks import masks_of
 from snnc.compiler.ir.graph import Array
 from snnc.compiler.ir.step_program import InputInfo
 from snnc.torch_program import Adjoined

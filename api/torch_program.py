@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from snnc.backends.backend import Placed
+from snnc.backends.backend import PlacedProgram
 from snnc.backends.native.adjoint import with_input_gradients, with_joined_outputs
 from snnc.backends.native.sequence_engine import SequenceEngine
 from snnc.backends.registry import BACKENDS, AnyBackend, synonyms
@@ -23,7 +23,7 @@ from snnc.compiler.lowering.lower import lower
 from snnc.compiler.lowering.statistics import normalised
 from snnc.compiler.lowering.window_values import is_run_value
 from snnc.errors import OptionValueError
-from snnc.options.compile_options import Options, from_data, to_data
+from snnc.options.compile_options import CompileOptions, from_data, to_data
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +31,7 @@ class ModuleRecipe:
     """All that a module is made from, but for the weights that it has learned."""
 
     graph: Graph
-    options: Options
+    options: CompileOptions
     outputs: tuple[str, ...]
     """Which outputs it returns, in this order."""
     input_gradients: bool
@@ -133,7 +133,9 @@ def adjoined(recipe: ModuleRecipe) -> Adjoined:
     )
 
 
-def opened(graph: Graph, program: StepProgram, options: Options, device: int | None) -> tuple[SequenceEngine | AdjointEngine, HeldFolder]:
+def opened(
+    graph: Graph, program: StepProgram, options: CompileOptions, device: int | None
+) -> tuple[SequenceEngine | AdjointEngine, HeldFolder]:
     """Build a program in a temporary folder and load it; the folder lives as long as what is returned with it.
 
     Raises
@@ -151,7 +153,7 @@ def opened(graph: Graph, program: StepProgram, options: Options, device: int | N
         able = ", ".join(repr(b.name) for b in BACKENDS if b.native)
         raise OptionValueError(f"a module runs on the targets {able} and on machines (gc200, pod4, …), not on {options.target!r}.")
     held = HeldFolder(prefix="snnc-torch-")
-    folder, placed = held.path / "project", Placed(program)
+    folder, placed = held.path / "project", PlacedProgram(program)
     # A module takes sequences and batches of any size, so that a bound on memory is checked where one is run.
     backend.emit(placed, replace(own, steps=None, batch=None, memory=None), folder)
     engine = backend.open(placed, own, backend.build(folder, own))
@@ -159,7 +161,7 @@ def opened(graph: Graph, program: StepProgram, options: Options, device: int | N
     return engine, held
 
 
-def _placed(backend: AnyBackend, graph: Graph, program: StepProgram, options: Options) -> tuple[AdjointEngine, HeldFolder]:
+def _placed(backend: AnyBackend, graph: Graph, program: StepProgram, options: CompileOptions) -> tuple[AdjointEngine, HeldFolder]:
     """Place a program on a machine, in the author's order of neurons, for that is the order of the tensors that PyTorch exchanges."""
     own = options.own(embedded=True, others=synonyms())
     backend.check(program, own)

@@ -1,7 +1,7 @@
-"""What snnc knows of a target: one frozen object a back end, listed in :mod:`snnc.backends.registry`.
+"""One frozen object for each back end, listed in :mod:`snnc.backends.registry`.
 
-Nothing heavy is imported here or in a ``backend.py``: the command line reads which option a target takes before it knows whether it
-compiles anything. Methods import what they need.
+Neither this module nor a ``backend.py`` imports large modules: the command line reads the options of each target, even for ``--help``.
+Methods import what they need.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class TargetOptions:
 
 
 @dataclass(frozen=True, eq=False)
-class Placed:
+class PlacedProgram:
     """A program on its way through a back end.
 
     Attributes
@@ -78,7 +78,7 @@ class Placed:
 
 
 @dataclass(frozen=True, eq=False)
-class Built:
+class BuiltProject:
     """A built project: its folder, and the library or other file that is loaded."""
 
     folder: Path
@@ -170,20 +170,20 @@ class Backend(Generic[Own]):
     def check(self, program: StepProgram, options: Own) -> None:
         """Refuse a program that it cannot run, with a coded error."""
 
-    def plan(self, graph: Graph, program: StepProgram, options: Own) -> Placed:
+    def plan(self, graph: Graph, program: StepProgram, options: Own) -> PlacedProgram:
         """Return the program to emit; `graph` was lowered to `program`."""
         del graph, options
-        return Placed(program)
+        return PlacedProgram(program)
 
-    def emit(self, placed: Placed, options: Own, folder: Path) -> None:
+    def emit(self, placed: PlacedProgram, options: Own, folder: Path) -> None:
         """Write the program into `folder`, which is empty or does not exist."""
 
-    def build(self, folder: Path, options: Own) -> Built:
+    def build(self, folder: Path, options: Own) -> BuiltProject:
         """Build the project in `folder`, which was never built before."""
         del options
-        return Built(folder, folder)
+        return BuiltProject(folder, folder)
 
-    def open(self, placed: Placed, options: Own, built: Built | None) -> Engine:
+    def open(self, placed: PlacedProgram, options: Own, built: BuiltProject | None) -> Engine:
         """Load what :meth:`build` returned; None if it emits nothing."""
         raise NotImplementedError(f"the back end {self.name!r} cannot open a program")
 

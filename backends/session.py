@@ -1,4 +1,4 @@
-"""A compiled network in the user's hands: one class for all backends."""
+"""The session of a compiled network: one class for all backends."""
 
 from __future__ import annotations
 
@@ -23,18 +23,20 @@ from snnc.backends.runtime.predicting import Predictor
 from snnc.backends.runtime.replay import StepReplay
 from snnc.backends.runtime.targets import has_classes
 from snnc.backends.runtime.weights import by_label, by_name, check_finite, load_weights, save_weights
-from snnc.backends.training.checkpoint import Checkpoints, set_entries
-from snnc.backends.training.data import Order, Validated, training_data
+from snnc.backends.training.data.training_data import Order, Validated, training_data
 from snnc.backends.training.fitting import FitArguments, fit, sharing
-from snnc.backends.training.metrics import Metric
 from snnc.backends.training.notices import warn_of_differences
-from snnc.backends.training.optimizer_values import optimizer_by_label
 from snnc.backends.training.plan import LearningRate
-from snnc.backends.training.run_values import GradientWindow, RunValues, Scheduled, SpikeLimits, WindowArgument
-from snnc.backends.training.stopping import Monitor, Stopping
-from snnc.backends.training.validating import SpikeCounter, validation_data
-from snnc.backends.training.watching import Watching
+from snnc.backends.training.saving.checkpoint import Checkpoints, set_entries
+from snnc.backends.training.saving.optimizer_values import optimizer_by_label
+from snnc.backends.training.updates.capacities import ScheduledCapacity, SpikeLimits
+from snnc.backends.training.updates.run_values import GradientWindow, RunValues, WindowArgument
+from snnc.backends.training.validation.metrics import Metric
+from snnc.backends.training.validation.stopping import Monitor, Stopping
+from snnc.backends.training.validation.validating import SpikeCounter, validation_data
+from snnc.backends.training.validation.watching import Watching
 from snnc.compiler.ir.step_program import StepProgram
+from snnc.compiler.lowering.capacities import CapacityArgument
 from snnc.compiler.lowering.spike_limits import DropPolicy
 from snnc.compiler.lowering.statistics import visible
 
@@ -170,9 +172,9 @@ class BackendSession:
         batch: int | None = None,
         learning_rate: LearningRate = None,
         gradient_window: WindowArgument = None,
-        capacity: Scheduled | None = None,
+        capacity: ScheduledCapacity | None = None,
         shuffle: bool = True,
-        seed: int = 0,
+        seed: int | None = None,
         accumulate: int = 1,
         validation: Validated | None = None,
         metrics: Iterable[Metric] = (),
@@ -212,7 +214,7 @@ class BackendSession:
             Epochs of an earlier :meth:`fit` with the same data and seed: order and learning rate continue after them, so
             training in two parts (with :meth:`save` and :meth:`load` in between, ``optimizer=True``) equals training in one.
         batch
-            Samples per update; the engine's, or 64. An iterable of batches has its own sizes.
+            Samples per update; by default the engine's, or that of the compilation, or 64. An iterable of batches has its own sizes.
         learning_rate
             A number; a schedule of :mod:`snnc.schedules`, its text, or another function of the update (updates of `first_epoch` epochs
             included); the optimizer's by default.
@@ -221,22 +223,24 @@ class BackendSession:
             compiled window; by default it stays as it is.
         capacity
             Spikes of a source that are sent in a step, at most the compiled capacity: a number, a schedule (rounded) or another function of
-            the update; for programs that were compiled with mode "drop" for the reference or the processor.
+            the update; a share, ``"5 %"`` or ``"linear:10,5,epochs=8 %"``; or one of these by the name of an input or population, as a
+            dictionary (``"*"``: all others) or text, ``"5 %; hidden=20"``. For programs that were compiled with mode "drop".
         shuffle, seed
-            Order of the samples: a new permutation each epoch, or as given. An iterable of batches keeps its order.
+            Order of the samples: a new permutation each epoch, or as given; the seed is that of the compilation by default. An iterable of
+            batches keeps its order.
         accumulate
             Number of parts in which the samples of an update run in sequence: gradients are summed, and a step needs the memory
             of one part. The update is that of the whole batch, up to rounding. An engine that was compiled for one batch size runs so many
             batches for an update; its optimizer has to have ``accumulate``.
         validation
-            ``(x, y)``, samples and labels, or a data set: what the network is measured on after each epoch. Processes that train together
+            ``(x, y)``, samples and labels, or a data set, on which the network is measured after each epoch. Processes that train together
             measure a share each.
         metrics
-            What is measured besides loss and accuracy: ``"top_3"``, ``"f1"``, ``"per_class"``, ``"confusion"``, or functions of scores
+            Metrics besides loss and accuracy: ``"top_3"``, ``"f1"``, ``"per_class"``, ``"confusion"``, or functions of scores
             [samples, classes] and labels. ``"spikes"``: the mean spikes of a sample in each layer, ``spikes_<label>``, counted in the
             first 16 samples by the NumPy reference.
         monitor
-            What says which epoch is the best: the validation ``"loss"``, or the ``"accuracy"``.
+            Quantity that decides which epoch is the best: the validation ``"loss"``, or the ``"accuracy"``.
         patience, min_delta
             Training stops after so many epochs in sequence that improve it by no more than `min_delta`.
         best
@@ -271,38 +275,40 @@ class BackendSession:
         if self.program.loss is None or self.program.optimizer is None:
             raise NotTrainableError(f"{self.program.name!r} was compiled without a loss and an optimizer; give both to train it.")
         warn_of_differences(self.program)
-        order = Order(epochs, first_epoch, batch, accumulate, shuffle, seed)
+        order = Order(epochs, first_epoch, self._batch_of_fit(x, y, batch), accumulate, shuffle, self._seed_of_fit(seed, shuffle))
         data = training_data(self.inputs, x, y, order)
         ranks = sharing(data, self.program, self.engine, distributed)
         measured = validation_data(self._predictor(), validation, metrics, ranks, self.spike_counter())
         skipped = self.engine.counters().get(SKIPPED, 0)
         watching = Watching(
-            None if measured is None else measured.measure,
-            "" if measured is None else f"{measured.text}",
+            *(None, "") if measured is None else (measured.measure, measured.text),
             Stopping(monitor, patience, min_delta),
             None if best is None else Path(best),
-            restore_best,
-            log,
-            tensorboard,
-            has_classes(self.program.loss),
+            *(restore_best, log, tensorboard, has_classes(self.program.loss)),
         )
         watching.check(metrics, checkpoints)
-        call = FitArguments(
-            data,
-            learning_rate,
-            accumulate,
-            checkpoints,
-            callback,
-            on_epoch,
-            watching,
-            RunValues(self._window, gradient_window, self._limits, capacity),
-        )
+        values = RunValues(self._window, gradient_window, self._limits, capacity)
+        call = FitArguments(data, learning_rate, accumulate, checkpoints, callback, on_epoch, watching, values)
         history = fit(call, self.program, self.engine, ranks)
         history.skipped_updates = self.engine.counters().get(SKIPPED, 0) - skipped
+        self._after_fit(history, data.samples)
         return history
 
+    def _batch_of_fit(self, x: object, y: object, batch: int | None) -> int | None:
+        """Return the samples of an update, for the arguments of :meth:`fit`; None: chosen by the number of samples."""
+        del x, y
+        return batch
+
+    def _seed_of_fit(self, seed: int | None, shuffle: bool) -> int:
+        """Return the seed of the order of samples, for the arguments of :meth:`fit`."""
+        del shuffle
+        return seed or 0
+
+    def _after_fit(self, history: History, samples: int) -> None:
+        """Called after a training with `samples` an epoch; 0 for a stream of batches."""
+
     def spike_counter(self) -> SpikeCounter | None:
-        """Return what counts the spikes of layers, for the metric of them; None: nothing does."""
+        """Return a counter of the spikes of layers, for the metric ``"spikes"``; None if there is none."""
         return None
 
     @property
@@ -320,15 +326,16 @@ class BackendSession:
         self._window.set(*(window if isinstance(window, tuple | list) else (window,)))
 
     @property
-    def capacity(self) -> int | None:
+    def capacity(self) -> int | dict[str, int] | None:
         """Spikes of a source that are sent in a step, the others being dropped; None: the program sends all, or plans it on tiles.
 
-        It can be set, up to the compiled capacity; :meth:`fit` takes schedules. No file of weights holds it.
+        One number, or by the names of inputs and populations where they differ. It can be set in every form of ``compile``, up to the
+        compiled capacity; :meth:`fit` takes schedules. No file of weights holds it.
         """
         return self._limits.capacity
 
     @capacity.setter
-    def capacity(self, capacity: float) -> None:
+    def capacity(self, capacity: CapacityArgument) -> None:
         self._check_open()
         self._limits.set(capacity)
 

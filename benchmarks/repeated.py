@@ -6,19 +6,19 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from snnc.benchmarks.nets import same_network
-from snnc.benchmarks.suites import Task
+from snnc.benchmarks.suites import SuiteTask
 from snnc.compiler.machines import load_target
 from snnc.compiler.machines.target import Target, differ_in_clock_only
 
 _MILLISECONDS: Final = ("step_ms", "predicted_ms", "predicted_ms_full")
 
 
-def repeated(rows: Sequence[dict[str, Any]], task: Task) -> dict[str, Any] | None:
+def repeated(rows: Sequence[dict[str, Any]], task: SuiteTask) -> dict[str, Any] | None:
     """Return the row of `task` if it follows from one of `rows`, by the same network or another clock; None if it must be measured."""
     return _of_the_same_network(rows, task) or at_another_clock(rows, task)
 
 
-def _of_the_same_network(rows: Sequence[dict[str, Any]], task: Task) -> dict[str, Any] | None:
+def _of_the_same_network(rows: Sequence[dict[str, Any]], task: SuiteTask) -> dict[str, Any] | None:
     if task.target is not None:
         return None
     same = (same_network(task.net), task.strategy)
@@ -28,7 +28,7 @@ def _of_the_same_network(rows: Sequence[dict[str, Any]], task: Task) -> dict[str
     return None
 
 
-def at_another_clock(rows: Sequence[dict[str, Any]], task: Task) -> dict[str, Any] | None:
+def at_another_clock(rows: Sequence[dict[str, Any]], task: SuiteTask) -> dict[str, Any] | None:
     """Return the row of `task`, derived from that of a machine that differs only in its clock; None if there is none.
 
     Links and streaming memory have rates per second, so only plans on one chip are used; no row includes host streams. The derived

@@ -21,7 +21,7 @@ SECONDS: Final = 900.0
 
 
 @dataclass(frozen=True)
-class Task:
+class SuiteTask:
     """One row to measure; `target` None: the benchmark's own machine."""
 
     net: str
@@ -35,7 +35,7 @@ def strategies() -> tuple[str, ...]:
     return ("snnc", "published", "linear", "random", "metis" if has_metis() else "greedy")
 
 
-def tasks(suite: str, patterns: str = "*") -> tuple[Task, ...]:
+def tasks(suite: str, patterns: str = "*") -> tuple[SuiteTask, ...]:
     """Return the rows of a suite whose net matches one of `patterns` (:func:`~snnc.benchmarks.patterns.matching`).
 
     Raises
@@ -48,9 +48,9 @@ def tasks(suite: str, patterns: str = "*") -> tuple[Task, ...]:
     known = tuple(dict.fromkeys(names() if patterns != "*" else _usual(suite)))
     nets = matching(patterns, known, lambda name: (name,), "benchmark", "names look like w1, logged-h2-a1, shd-x16-n8-a5")
     if suite == "compile":
-        return tuple(Task(net, "snnc", None, True) for net in nets)
+        return tuple(SuiteTask(net, "snnc", None, True) for net in nets)
     return tuple(
-        Task(net, strategy, target, strategy == "snnc")
+        SuiteTask(net, strategy, target, strategy == "snnc")
         for net in nets
         for target in (CLOCKS if net.startswith("logged-") else (None,))
         for strategy in strategies()
@@ -67,7 +67,7 @@ def _usual(suite: str) -> tuple[str, ...]:
     return (*names("everyday"), *names("logged"), *grids)
 
 
-def run(task: Task, seconds: float = SECONDS) -> dict[str, Any]:
+def run(task: SuiteTask, seconds: float = SECONDS) -> dict[str, Any]:
     """Measure one row in a separate process; return a row in any case, with an error if the process fails."""
     command = [sys.executable, "-m", "snnc.benchmarks.measure", task.net, task.strategy]
     command += [task.target] if task.target else []

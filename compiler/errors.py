@@ -2,7 +2,7 @@
 
 Every check has its own class with a stable ``code``. Classes of one level live beside that level
 (``snnc.frontends.onnx.errors`` and so on); all derive from :class:`SnncError`. The first digit of a code is the level:
-0 graph, 1 neuron equations, 2 ONNX files, 3 mapping, 4 building and running, 5 command line and data, 7 NIR files.
+0 graph, 1 neuron equations, 2 ONNX files, 3 mapping, 4 building and running, 5 command line and data, 6 training, 7 NIR files.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class SnncError(Exception):
 
     @property
     def data(self) -> dict[str, Any]:
-        """What the message says in numbers, as JSON types."""
+        """The numbers of the message, as JSON types."""
         return {}
 
 
@@ -122,7 +122,7 @@ class NothingToLearnError(GraphError):
 
 
 class EmptyGroupError(GraphError):
-    """A group of the optimiser holds no parameter."""
+    """A group of the optimiser matches no parameter."""
 
     code = "SNNC-E090"
 
@@ -194,7 +194,7 @@ class PadError(GraphError):
 
 
 class SparsePatternError(GraphError):
-    """The places of a sparse weight's entries are not a CSR pattern: out of range, not in order, duplicate, or of the wrong number."""
+    """The positions of a sparse weight's entries are not a CSR pattern: out of range, out of order, duplicate, or too many or few."""
 
     code = "SNNC-E026"
 
@@ -218,7 +218,7 @@ class UnknownSurrogateError(SnncError):
 
 
 class SurrogateValueError(SnncError):
-    """The numbers of a surrogate derivative are too many, unreadable or out of range."""
+    """A surrogate derivative has too many numbers, or numbers that are unreadable or out of range."""
 
     code = "SNNC-E104"
 
@@ -236,13 +236,13 @@ class CacheFolderError(SnncError):
 
 
 class HalfRangeError(SnncError):
-    """A weight that is to be kept as float16 is larger than float16 goes."""
+    """A weight that is to be stored as float16 exceeds the range of float16."""
 
     code = "SNNC-E029"
 
 
 class NothingRoundedError(SnncError):
-    """A program that is to keep numbers as float16 has none that can be."""
+    """A program is to store numbers as float16, but has no number that may be rounded."""
 
     code = "SNNC-E030"
 
@@ -266,6 +266,6 @@ class PlanFileError(SnncError):
 
 
 class StepsNeededError(SnncError):
-    """Neither the model nor the options say how many time steps a sequence has."""
+    """Neither the model nor the options give the number of time steps of a sequence."""
 
     code = "SNNC-E530"

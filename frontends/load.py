@@ -1,4 +1,4 @@
-"""Read a model file of any kind."""
+"""Load a model file of any supported format: ONNX or NIR."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def load(path: str | Path, *, dt: float | None = None, steps: int | None = None,
     dialect
         Framework whose NIR conventions apply; see :func:`snnc.frontends.nir.load.load_nir`.
     detach
-        Where gradients stop inside neurons, which files do not define: one of :data:`snnc.frontends.onnx.recovery.detaching.DETACHES`.
+        Where gradients stop inside neurons, which a file does not define: one of :data:`snnc.frontends.onnx.recovery.detaching.DETACHES`.
 
     Raises
     ------
@@ -45,7 +45,7 @@ def load(path: str | Path, *, dt: float | None = None, steps: int | None = None,
     graph.steps = graph.steps or steps
     if is_described:
         if rule is not None:
-            raise DetachError(f"{path} describes its neurons with where gradients stop; leave out detach={rule!r}.")
+            raise DetachError(f"{path} already defines where gradients stop; leave out detach={rule!r}.")
         return graph
     if rule is not None:
         with_rule(graph, rule)
@@ -54,12 +54,12 @@ def load(path: str | Path, *, dt: float | None = None, steps: int | None = None,
 
 
 def is_nir(path: Path) -> bool:
-    """Return whether a model file is a NIR file, and no ONNX file.
+    """Return whether a model file is a NIR file; otherwise it is read as ONNX.
 
     Raises
     ------
     UnreadableFileError
-        It cannot be read.
+        The file cannot be read.
     """
     try:
         size_of(path)

@@ -11,7 +11,7 @@ import pytest
 from reference_pages import reference
 
 ROOT = Path(__file__).parents[1]
-PAGES = sorted(p for p in [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")] if ".cache" not in p.parts)
+PAGES = sorted(p for p in [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/**/*.md")] if ".cache" not in p.parts)
 README = (ROOT / "README.md").read_text()
 
 

@@ -11,7 +11,7 @@ TITLES = ["A neuron", "A pass", "A machine", "A loss", "An ONNX operator"]
 @pytest.mark.parametrize("title", TITLES)
 def test_what_a_section_adds_works(title, tmp_path):
     added = section(title)
-    assert len(added.files) <= 2
+    assert len(added.files) <= 3
     place = extended(tmp_path / "site", added.files)
     where = tried(place, "import snnc; print(snnc.__file__)")
     assert where.startswith(str(place))

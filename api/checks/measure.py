@@ -22,7 +22,7 @@ from snnc.understanding.synops import Counting, Counts, MeasuredSynops, effectiv
 CHUNK = 16
 """Samples that run at a time."""
 SATURATED = 0.95
-"""Share of the steps in which a neuron fires from which on it counts as saturated."""
+"""A neuron that fires in this share of the steps, or more, counts as saturated."""
 
 
 @dataclass
@@ -68,7 +68,7 @@ def measure(graph: Graph, data: Path) -> MeasuredSynops:
 
 
 def _probed(graph: Graph, ports: PortMap) -> tuple[Graph, dict[str, tuple[str, str]]]:
-    """Return the graph with an output for every port that feeds synapses and for each population's first, and which output is whose."""
+    """Return the graph with outputs for each population's first port and every port that feeds synapses, and the port of each output."""
     wanted = {(e.source, e.source_port) for n in graph.names if has_synapses(graph.operation(n)) for e in graph.incoming(n)}
     wanted |= {(n, p.model.outputs[0]) for n, p in graph.of_type(Population)}
     probed, probes = graph.copy(), {}

@@ -12,7 +12,7 @@ from snnc.backends.native.memory import predicted_bytes, segment_for
 from snnc.compiler.files.temporary import temporary_folder
 from snnc.compiler.ir.graph import Graph
 from snnc.driver.compiling import compile_to_folder
-from snnc.options.compile_options import Options
+from snnc.options.compile_options import CompileOptions
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class MemoryEstimate:
         return lines
 
 
-def estimate_memory(graph: Graph, chosen: Options) -> MemoryEstimate:
+def estimate_memory(graph: Graph, chosen: CompileOptions) -> MemoryEstimate:
     """Predict what a sequence takes on a native target; if `chosen` limits the memory, with checkpoints that stay within the limit.
 
     Raises

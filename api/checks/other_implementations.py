@@ -32,7 +32,7 @@ _STATES_OF_NIR: Final = {"syn": "i_syn"}
 
 @dataclass(frozen=True)
 class RunRequest:
-    """What to run on: given arrays, or the numbers that random ones take."""
+    """Inputs of a verification: given arrays, or the sizes and the seed of random ones."""
 
     arrays: Mapping[str, Array] | None
     samples: int | None

@@ -5,11 +5,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Collection
 from pathlib import Path
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, TypeAlias
 
 import typer
 
 from snnc.cli.console import note
+from snnc.options.table import help_of
 
 ModelArgument: TypeAlias = Annotated[Path, typer.Argument(help="An .onnx file, or a folder that snnc compile wrote.", metavar="MODEL")]
 ProjectArgument: TypeAlias = Annotated[Path, typer.Argument(help="A folder that snnc compile wrote.", metavar="DIR")]
@@ -32,17 +33,16 @@ PercentileOption: TypeAlias = Annotated[
 ConvertedStepsOption: TypeAlias = Annotated[
     int | None, typer.Option("--steps", help="With --ann2snn: time steps of the spiking network (default 64).")
 ]
+StepsOption: TypeAlias = Annotated[int | None, typer.Option("--steps", help=help_of("steps"))]
+InputKindOption: TypeAlias = Annotated[str | None, typer.Option("--input-kind", help="What the inputs hold: spikes (0 or 1) or values.")]
 SeedOption: TypeAlias = Annotated[int, typer.Option("--seed", help="Seed of everything random.", min=0)]
+TrustOption: TypeAlias = Annotated[
+    bool,
+    typer.Option("--trust", help="Compile and execute the C++ of a project that somebody else compiled, or changed."),
+]
 RecordOption: TypeAlias = Annotated[
     int | None, typer.Option("--record", help="Store the spikes of this many samples in the project, for snnc inspect.", min=1)
 ]
-
-
-def chosen_options(context: typer.Context) -> dict[str, Any]:
-    """Return the values of a command's parameters that are also keywords of :func:`snnc.compile`."""
-    from snnc.options.keywords import CompileKeywords
-
-    return {name: context.params[name] for name in CompileKeywords.__annotations__ if name in context.params}
 
 
 def refuse_without_effect(context: typer.Context, alone: str, idle: Collection[str]) -> None:
@@ -90,12 +90,6 @@ def check_seed(seed: int | None, model: Path, target: str | None) -> None:
         raise OptionTargetError(
             f"seed = {seed} (--seed) only affects the placement on the tiles of a machine, and this run places nothing; leave it out."
         )
-
-
-TrustOption: TypeAlias = Annotated[
-    bool,
-    typer.Option("--trust", help="Compile and execute the C++ of a project that somebody else compiled, or changed."),
-]
 
 
 def permitted(model: Path, trust: bool, target: str | None = None) -> bool:

@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 
@@ -17,7 +18,7 @@ def result(text: str) -> None:
 
 
 def result_now(text: str) -> None:
-    """Print a line of a result that goes on, so that a file or a pipe has it at once."""
+    """Print a line of a result before the next ones are known, and flush it to the file or pipe."""
     print(text, flush=True)
 
 
@@ -26,13 +27,23 @@ def result_json(data: Any) -> None:
     print(json.dumps(data, indent=2, allow_nan=False))
 
 
+def write_json(file: Path | None, data: Any) -> None:
+    """Write the result as JSON to a file, or to stdout for ``-``; nothing for None."""
+    from snnc.data.whole_files import write_text
+
+    if str(file) == "-":
+        result_json(data)
+    elif file is not None:
+        write_text(file, json.dumps(data, indent=1, allow_nan=False) + "\n")
+
+
 def columns() -> int | None:
     """Return the width of the terminal; None where stdout is not one."""
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
 def note(text: str) -> None:
-    """Print a line for the reader that is not part of the result."""
+    """Print a line on stderr that is not part of the result."""
     print(text, file=sys.stderr, flush=True)
 
 
@@ -48,7 +59,7 @@ def fail(text: str) -> None:
 
 @contextmanager
 def working(what: str) -> Iterator[None]:
-    """Show that something long is going on; silent where stderr is not a terminal."""
+    """Show a spinner during long work; nothing if stderr is not a terminal."""
     if not sys.stderr.isatty():
         yield
         return
@@ -62,7 +73,7 @@ def working(what: str) -> Iterator[None]:
 
 
 class Progress:
-    """A bar on a terminal, from the third second on; nothing elsewhere."""
+    """A progress bar on a terminal, shown after two seconds; nothing elsewhere."""
 
     def __init__(self, what: str, total: int) -> None:
         self._what, self._total, self._start = what, total, time.monotonic()
@@ -77,7 +88,7 @@ class Progress:
             self._bar.stop()
 
     def update(self, done: float, text: str = "") -> None:
-        """Tell that `done` parts of the total are ready."""
+        """Show that `done` of the total are ready."""
         if self._bar is None:
             if not sys.stderr.isatty() or time.monotonic() - self._start < 2:
                 return

@@ -1,4 +1,4 @@
-"""The command ``snnc``: finds the subcommand and turns every error into one coded line."""
+"""The command ``snnc``: runs the subcommand and prints every error as one line with a code."""
 
 from __future__ import annotations
 
@@ -15,30 +15,30 @@ from typing import Final
 import typer
 
 import snnc
-from snnc.cli.bench import bench
-from snnc.cli.check import check
-from snnc.cli.clean import clean
-from snnc.cli.compile import compile_
+from snnc.cli.commands.bench import bench
+from snnc.cli.commands.check import check
+from snnc.cli.commands.clean import clean
+from snnc.cli.commands.compile import compile_
+from snnc.cli.commands.convert import convert
+from snnc.cli.commands.doctor import doctor
+from snnc.cli.commands.emulate import WithProgramArguments, emulate
+from snnc.cli.commands.explore import explore
+from snnc.cli.commands.inspect import inspect
+from snnc.cli.commands.reproduce import reproduce
+from snnc.cli.commands.run import run
+from snnc.cli.commands.targets import targets
+from snnc.cli.commands.train import train
+from snnc.cli.commands.verify import verify
 from snnc.cli.console import fail, result_json, warn
-from snnc.cli.convert import convert
-from snnc.cli.doctor import doctor
-from snnc.cli.emulate import WithProgramArguments, emulate
-from snnc.cli.explore import explore
-from snnc.cli.inspect import inspect
-from snnc.cli.reproduce import reproduce
-from snnc.cli.run import run
-from snnc.cli.targets import targets
-from snnc.cli.train import train
-from snnc.cli.verify import verify
 from snnc.compiler.errors import SnncError
 from snnc.errors import CommandLineError, InternalError, MemoryShortError, OutputFileError
 
 INTERRUPTED: Final = 130
-"""Exit code after Ctrl-C, as shells give it."""
+"""Exit code after Ctrl-C, as of shells."""
 
 _SURROUNDINGS: Final = frozenset(
     {errno.ENAMETOOLONG, errno.ELOOP, errno.EACCES, errno.EPERM, errno.EROFS}  # a path
-    | {errno.ENOSPC, errno.EDQUOT, errno.EMFILE}  # too much of something
+    | {errno.ENOSPC, errno.EDQUOT, errno.EMFILE}  # an exhausted resource
 )
 """Errors caused by files and folders, not by a fault in snnc."""
 

@@ -43,8 +43,8 @@ class Archived:
 
 
 @dataclass(frozen=True)
-class Named:
-    """A data set, whose samples become inputs when the network is known."""
+class NamedDataSet:
+    """A data set; the network determines how its samples become inputs."""
 
     kind: str
     data: DataSet
@@ -64,7 +64,7 @@ class Named:
 
 @dataclass(frozen=True)
 class WantedData:
-    """What a training is to read.
+    """The data of a training.
 
     Attributes
     ----------
@@ -80,7 +80,7 @@ class WantedData:
 
     @classmethod
     def of(cls, table: Mapping[str, Any], data: str | None, validation: object, reading: Reading) -> WantedData:
-        """Return the data of the options, and where they say nothing, of the table ``[data]`` of a recipe.
+        """Return the data of the options or, if they name none, of the table ``[data]`` of a recipe.
 
         Raises
         ------
@@ -97,7 +97,7 @@ class WantedData:
         return cls(str(train), None if held is None else str(held), replace(reading, **settings))
 
 
-def open_data(given: str) -> Archived | Named:
+def open_data(given: str) -> Archived | NamedDataSet:
     """Open what ``--data`` or ``--validation`` names.
 
     Raises
@@ -112,7 +112,7 @@ def open_data(given: str) -> Archived | Named:
 
     named = split_name(given)
     if named is not None:
-        return Named(named[0], read_named(*named))
+        return NamedDataSet(named[0], read_named(*named))
     path = Path(given)
     arrays = read_arrays(path)
     return Archived(path, arrays, pick(arrays, "y", path))

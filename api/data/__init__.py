@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from snnc.data.binning import Bin as Bin
     from snnc.data.checksums import verify_archive as verify_archive
     from snnc.data.data_set import DataSet as DataSet
-    from snnc.data.data_set import Source as Source
+    from snnc.data.data_set import SampleSource as Source  # noqa: F401
     from snnc.data.data_set import Transform as Transform
     from snnc.data.encoders import Delta as Delta
     from snnc.data.encoders import Latency as Latency
@@ -49,7 +49,7 @@ _HOMES: Final = {
     "Rate": "encoders",
     "Repeat": "encoders",
     "Shift": "augmentation",
-    "Source": "data_set",
+    "Source": "data_set:SampleSource",
     "Spikes": "sample",
     "Threshold": "encoders",
     "Transform": "data_set",
@@ -71,4 +71,5 @@ __all__ = sorted(_HOMES)  # noqa: PLE0605
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'snnc.data' has no attribute {name!r}")
-    return getattr(import_module(f"snnc.data.{_HOMES[name]}"), name)
+    module, _, attribute = _HOMES[name].partition(":")
+    return getattr(import_module(f"snnc.data.{module}"), attribute or name)

@@ -18,7 +18,7 @@ from snnc.errors import SampleError
 
 @dataclass(frozen=True, eq=False)
 class Foreign:
-    """A data set of another library; see :class:`snnc.data.data_set.Source`."""
+    """A data set of another library; see :class:`snnc.data.data_set.SampleSource`."""
 
     data: Any
     sensor: Shape | None
@@ -30,7 +30,7 @@ class Foreign:
 
     @contextmanager
     def opened(self) -> Iterator[Reader]:
-        """See :class:`snnc.data.data_set.Source`."""
+        """See :class:`snnc.data.data_set.SampleSource`."""
 
         def read(number: int) -> tuple[Sample, Any]:
             item = self.data[number]

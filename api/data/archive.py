@@ -37,7 +37,7 @@ class _Member:
 
 
 class Archive(Mapping[str, npt.NDArray[Any]]):
-    """The arrays of an npz archive by name; an array that was read is kept.
+    """The arrays of an npz archive by name; each is read once.
 
     Parameters
     ----------

@@ -25,7 +25,7 @@ Reader: TypeAlias = Callable[[int], tuple[Sample, Any]]
 _AHEAD: Final = 2
 
 
-class Source(Protocol):
+class SampleSource(Protocol):
     """The source of the samples of a data set.
 
     Attributes
@@ -95,7 +95,7 @@ class DataSet:
     [((5, 2, 6), [1, 0])]
     """
 
-    source: Source
+    source: SampleSource
     chosen: Array | None = None
     transforms: tuple[Transform, ...] = ()
     ahead: int = field(default=_AHEAD)

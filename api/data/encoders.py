@@ -1,6 +1,6 @@
 """Values turned into spikes: by rate, latency, change, level, or a population of receptive fields.
 
-:class:`Rate`, :class:`Latency` and :class:`Delta` are those of ``snntorch.spikegen``; what a sample gives does not depend on its batch.
+:class:`Rate`, :class:`Latency` and :class:`Delta` are those of ``snntorch.spikegen``; the result for a sample does not depend on its batch.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What one sample of a data set is: events as recorded, spikes in steps, or an array."""
+"""The forms of a sample: events as recorded, spikes in time steps, or an array."""
 
 from __future__ import annotations
 

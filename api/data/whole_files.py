@@ -37,6 +37,12 @@ def whole_file(path: Path) -> Iterator[IO[bytes]]:
         raise OutputFileError(f"{str(path)!r} cannot be written: {_reason(error)}.") from None
 
 
+def write_text(path: Path, text: str) -> None:
+    """Write a text in UTF-8 to a file that appears whole."""
+    with whole_file(path) as stream:
+        stream.write(text.encode())
+
+
 def check_output(output: Path | None, *read: Path | None) -> None:
     """Refuse to write a file over one that the command reads, or over a file of a project.
 

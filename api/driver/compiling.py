@@ -1,4 +1,4 @@
-"""What a user does: any model -> a session, in memory or through a project's folder."""
+"""Compile any model to a session, in memory or through a project's folder."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from snnc.driver.measuring import Data
 from snnc.driver.stages import emit_project, open_engine, planned
 from snnc.driver.trusting import vouch
 from snnc.errors import OptionConflictError
-from snnc.options.compile_options import Options, options
+from snnc.options.compile_options import CompileOptions, options
 from snnc.options.keywords import CompileKeywords, check_keywords, with_keywords
 from snnc.project.compiled import Compiled
 from snnc.project.known_projects import remember
@@ -33,7 +33,7 @@ MOST_SAMPLES: Final = 64
 """Default number of samples in one run of a machine."""
 
 
-@with_keywords(CompileKeywords, Options)
+@with_keywords(CompileKeywords, CompileOptions)
 def compile(
     model: Model,
     target: str = DEFAULT,
@@ -62,7 +62,7 @@ def compile(
     loss, optimizer, surrogate
         Objects, or their names as on the command line; with a loss the network can be trained (by default with Adam).
     seed
-        Seed of everything random.
+        Seed of all random numbers.
     capacity
         Events per sample that one window holds; by default computed from the activity. On reference and cpu, in mode ``"drop"``: those of a
         step.
@@ -197,7 +197,7 @@ def _opened(where: Path, lenient: bool, trust: bool) -> Session:
     return session
 
 
-def open_graph(graph: Graph, chosen: Options, calibrate: Data | None = None) -> Session:
+def open_graph(graph: Graph, chosen: CompileOptions, calibrate: Data | None = None) -> Session:
     """Compile `graph` and open it, in a temporary folder where it needs one."""
     compiled = planned(graph, chosen, calibrate)
     if not chosen.backend.emits:
@@ -213,7 +213,9 @@ def open_graph(graph: Graph, chosen: Options, calibrate: Data | None = None) -> 
         raise
 
 
-def compile_to_folder(graph: Graph, chosen: Options, folder: Path, data: Path | Data | None = None, *, overwrite: bool = False) -> Compiled:
+def compile_to_folder(
+    graph: Graph, chosen: CompileOptions, folder: Path, data: Path | Data | None = None, *, overwrite: bool = False
+) -> Compiled:
     """Compile `graph` and write its project, whole or not at all; `data` is for the activity, `overwrite` as :func:`compile` takes it."""
     compiled = planned(graph, chosen, data)
     with atomic_folder(folder, keep_trained=not overwrite) as beside:
@@ -237,7 +239,7 @@ def session_for(
             return open_strictly(model, trust=trust)
         graph = read_trained(graph, model)
     else:
-        graph, chosen = model, Options()
+        graph, chosen = model, CompileOptions()
     steps, batch = _sizes(graph, with_input_name(arrays, [name for name, _ in graph.of_type(Input)]))
     wanted = replace(chosen.retargeted(target or DEFAULT), seed=seed, batch=min(batch, MOST_SAMPLES))
     if wanted.mode != chosen.mode:

@@ -15,7 +15,7 @@ from snnc.driver.lowering import lower_graph
 from snnc.driver.measuring import Data, measured_activity
 from snnc.driver.stages import plan_program
 from snnc.errors import EstimateError, OptionConflictError
-from snnc.options.compile_options import Options, options
+from snnc.options.compile_options import CompileOptions, options
 from snnc.options.keywords import EstimateKeywords, check_keywords, with_keywords
 
 
@@ -67,7 +67,7 @@ class Estimate:
         }
 
 
-@with_keywords(EstimateKeywords, Options)
+@with_keywords(EstimateKeywords, CompileOptions)
 def estimate(
     model: Model,
     target: str = "gc200",
@@ -115,14 +115,14 @@ def estimate(
 
 def estimate_graph(
     graph: Graph,
-    chosen: Options,
+    chosen: CompileOptions,
     data: Path | Data | None = None,
     *,
     activity: float | None = None,
     strategy: str = "snnc",
     start: float | None = None,
 ) -> Estimate:
-    """Map `graph` as `chosen` says; `start` is when the clock began to run (now, if not given).
+    """Map `graph` with the options `chosen`; `start` is the time at which the command began, by default now.
 
     Raises
     ------
@@ -142,7 +142,7 @@ def estimate_graph(
     return Estimate(plan, time.perf_counter() - began)
 
 
-def check_baseline(strategy: str, chosen: Options) -> None:
+def check_baseline(strategy: str, chosen: CompileOptions) -> None:
     """Refuse parts: baselines place whole populations.
 
     Raises
@@ -157,7 +157,7 @@ def check_baseline(strategy: str, chosen: Options) -> None:
 
 
 def estimate_lines(found: Estimate) -> list[str]:
-    """Return what a reader wants to see of the bounds."""
+    """Return the bounds as lines of text."""
     data = found.to_data()
     return [
         f"bounds    {data['bound_cycles']:,.0f} cycles if all work and bytes were spread evenly over all tiles "

@@ -11,7 +11,7 @@ from snnc.compiler.ir.step_program import StepProgram
 from snnc.driver.loading import damaged, load_options
 from snnc.driver.lowering import lower_graph, prepared
 from snnc.driver.trusting import check_data, has_known_program
-from snnc.options.compile_options import OPTIONS_FILE, Options, to_data
+from snnc.options.compile_options import OPTIONS_FILE, CompileOptions, to_data
 from snnc.project.compiled import Compiled
 from snnc.project.graph_file import SavedModel, save_graph, save_program
 
@@ -29,7 +29,7 @@ def save_model(compiled: Compiled, folder: Path) -> None:
 
 
 def read_project(folder: Path) -> Compiled:
-    """Read a compiled project, with the step program and the plan that were made then.
+    """Read a compiled project, with its stored step program and plan.
 
     Raises
     ------
@@ -49,10 +49,10 @@ def read_project(folder: Path) -> Compiled:
         return Compiled(saved.graph, chosen, program, *read_placed(prepared(saved.graph, chosen), program, options, folder))
 
 
-def _program(saved: SavedModel, chosen: Options, folder: Path) -> StepProgram:
+def _program(saved: SavedModel, chosen: CompileOptions, folder: Path) -> StepProgram:
     """Return the saved step program of a project that this user compiled or trusted; otherwise derive it from the graph.
 
-    Nobody vouches for other projects, and older projects have none.
+    Other projects are not trusted, and older projects have none.
     """
     if has_known_program(folder):
         with suppress(GraphDataError):  # of another version of snnc

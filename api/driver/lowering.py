@@ -6,8 +6,10 @@ from dataclasses import dataclass
 
 from snnc.compiler.ir.graph import Graph
 from snnc.compiler.ir.step_program import StepProgram
+from snnc.compiler.lowering.capacities import check_names, source_labels
 from snnc.compiler.lowering.lower import lower
-from snnc.options.compile_options import Options
+from snnc.compiler.lowering.spike_limits import spike_sources
+from snnc.options.compile_options import CompileOptions
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,12 +21,12 @@ class Lowered:
     program: StepProgram
 
 
-def prepared(graph: Graph, chosen: Options) -> Graph:
+def prepared(graph: Graph, chosen: CompileOptions) -> Graph:
     """Return `graph` in the form that the target lowers."""
     return chosen.backend.prepare(graph, chosen.own())
 
 
-def lower_graph(graph: Graph, chosen: Options) -> Lowered:
+def lower_graph(graph: Graph, chosen: CompileOptions) -> Lowered:
     """Prepare and lower `graph`."""
     ready = prepared(graph, chosen)
     program = lower(
@@ -39,4 +41,6 @@ def lower_graph(graph: Graph, chosen: Options) -> Lowered:
         limit=chosen.backend.limit(chosen.own()),
         half=chosen.backend.halves(chosen.own()),
     )
+    labels, kinds = source_labels(program), {name: buffer.kind for name, buffer in program.buffers.items()}
+    check_names(chosen.capacity, [labels[buffer] for buffer in spike_sources(program.forward, kinds)])
     return Lowered(graph, ready, program)

@@ -15,7 +15,7 @@ from snnc.compiler.ir.graph import Graph, Input
 from snnc.compiler.ir.step_program import StepProgram
 from snnc.compiler.lowering.lower import lower
 from snnc.data.arrays import read_arrays
-from snnc.options.compile_options import Options
+from snnc.options.compile_options import CompileOptions
 
 if TYPE_CHECKING:
     from snnc.compiler.tiles.planning.activity import Activity
@@ -24,7 +24,7 @@ Data: TypeAlias = Mapping[str, npt.ArrayLike] | npt.ArrayLike
 """Inputs in the layout of a model: of all by name, or of the one that it has."""
 
 
-def measured_activity(graph: Graph, chosen: Options, data: Path | Data) -> Activity:
+def measured_activity(graph: Graph, chosen: CompileOptions, data: Path | Data) -> Activity:
     """Count how often the neurons of `graph` fire on `data`, an archive or inputs in the layout of the model."""
     from snnc.driver.activity import measure_activity
 

@@ -1,8 +1,8 @@
 """The driver: load -> prepare -> lower -> check -> plan -> emit -> build -> open, each stage called once, in this order.
 
 A user's action goes as far as it needs: an estimate stops after the plan, ``snnc compile`` after emitting, a session goes to the end.
-:func:`~snnc.driver.loading.as_graph` loads; :func:`~snnc.driver.lowering.lower_graph` prepares and lowers. What a stage does on a target is
-said by the target's back end.
+:func:`~snnc.driver.loading.as_graph` loads; :func:`~snnc.driver.lowering.lower_graph` prepares and lowers. The target's back
+end implements the stages.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 
 from snnc.backends.registry import synonyms
 from snnc.backends.runtime.engine import Engine
-from snnc.backends.training.normalising import NormalisingEngine, trains_normalised
+from snnc.backends.training.updates.normalising import NormalisingEngine, trains_normalised
 from snnc.compiler.ir.graph import Graph
 from snnc.driver.folder import save_model
 from snnc.driver.lowering import Lowered, lower_graph
 from snnc.driver.measuring import Data, measured_activity
-from snnc.options.compile_options import Options
+from snnc.options.compile_options import CompileOptions
 from snnc.project.compiled import Compiled
 
 if TYPE_CHECKING:
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from snnc.compiler.tiles.planning.ordering import Common
 
 
-def planned(graph: Graph, chosen: Options, data: Path | Data | None = None) -> Compiled:
-    """Bring `graph` to where it can be emitted; `data` is for the activity, an archive or inputs in the layout of the model."""
+def planned(graph: Graph, chosen: CompileOptions, data: Path | Data | None = None) -> Compiled:
+    """Prepare, lower, check and plan `graph`; `data` is for the activity, an archive or inputs in the layout of the model."""
     activity = None
     if data is not None and chosen.backend.taken("calibrate") != "refused":
         activity = measured_activity(graph, chosen, data)
@@ -34,7 +34,7 @@ def planned(graph: Graph, chosen: Options, data: Path | Data | None = None) -> C
 
 
 def plan_program(
-    given: Lowered, chosen: Options, activity: Activity | None = None, strategy: str = "snnc", common: Common | None = None
+    given: Lowered, chosen: CompileOptions, activity: Activity | None = None, strategy: str = "snnc", common: Common | None = None
 ) -> Compiled:
     """Check and plan a lowered graph; other strategies than "snnc" are baselines; `common` is what several plans of one program share."""
     backend, own = chosen.backend, chosen.own(calibrate=activity, strategy=strategy, others=synonyms(), common=common)
@@ -50,7 +50,7 @@ def emit_project(compiled: Compiled, folder: Path) -> None:
 
 
 def open_engine(compiled: Compiled, folder: Path | None) -> Engine:
-    """Build the project in `folder` and load it; None where nothing is emitted."""
+    """Build the project in `folder` and load it; `folder` is None if nothing is emitted."""
     backend, own = compiled.options.backend, compiled.options.own()
     built = None if folder is None else backend.build(folder, own)
     engine = backend.open(compiled.on_target, own, built)

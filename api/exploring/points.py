@@ -14,6 +14,7 @@ from snnc.compiler.ir.graph import Graph, Kind
 from snnc.compiler.ir.plan import Mode
 from snnc.compiler.losses import Loss
 from snnc.compiler.losses.optimizers import Optimizer
+from snnc.compiler.lowering.capacities import CapacityArgument
 from snnc.compiler.neurons.surrogates.surrogate import Surrogate
 from snnc.compiler.tiles.errors import TooBigError
 from snnc.compiler.tiles.planning.ordering import Common
@@ -23,7 +24,7 @@ from snnc.driver.loading import Model, as_graph
 from snnc.driver.lowering import lower_graph
 from snnc.driver.stages import plan_program
 from snnc.errors import ExploreError
-from snnc.options.compile_options import Options, options
+from snnc.options.compile_options import CompileOptions, options
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +78,7 @@ def explore(
     loss: str | Loss | None = None,
     optimizer: str | Optimizer | None = None,
     surrogate: str | Surrogate | None = None,
-    capacity: int | None = None,
+    capacity: CapacityArgument | None = None,
     mode: Mode = "exact",
     strategy: str = "snnc",
     dt: float | None = None,
@@ -124,7 +125,7 @@ def explore(
 
 def explore_graph(
     graph: Graph,
-    chosen: Options,
+    chosen: CompileOptions,
     targets: Sequence[str],
     batches: Sequence[int],
     activities: Sequence[float | None],

@@ -14,6 +14,7 @@ from snnc.compiler.losses import Loss, parse_loss
 from snnc.compiler.losses.composed import Composed
 from snnc.compiler.losses.optimizers import Optimizer
 from snnc.compiler.losses.text import data_text
+from snnc.compiler.lowering.capacities import Capacities, parse_capacity
 from snnc.compiler.lowering.spike_limits import POLICIES, DropPolicy
 from snnc.compiler.neurons.surrogates.surrogate import Surrogate
 from snnc.errors import OptionConflictError, OptionValueError
@@ -24,14 +25,14 @@ from snnc.options.optimizers import parse_optimizer, with_loss_scale, with_lr
 from snnc.options.table import RULES, check_taken, requests_effect, taken_by
 
 STREAMING = ("auto", "off", "inputs", "boundaries", "history")
-"""What a sequence in segments may keep outside the tiles."""
+"""Data that a sequence in segments may store outside the tiles."""
 OPTIONS_FILE = "model/options.json"
-"""Where a project keeps the options that it was compiled with."""
+"""File with the options of a project."""
 PRECISIONS = get_args(Precision)
 
 
 @dataclass(frozen=True)
-class Options:
+class CompileOptions:
     """The options of :func:`snnc.compile`; None leaves a choice to the model or to snnc."""
 
     target: str = DEFAULT
@@ -43,7 +44,7 @@ class Options:
     optimizer: Optimizer | None = None
     surrogate: Surrogate | None = None
     seed: int = 0
-    capacity: int | None = None
+    capacity: int | Capacities | None = None
     mode: Mode = "exact"
     drop: DropPolicy = "lowest"
     """Which spikes are kept where more than `capacity` fire, in mode "drop"."""
@@ -65,6 +66,7 @@ class Options:
     def __post_init__(self) -> None:
         for name in ("steps", "batch", "capacity", "parts", "memory", "threads", "truncate"):
             value = getattr(self, name)
+            value = value.least if isinstance(value, Capacities) else value
             if value is not None and (isinstance(value, bool) or value != int(value) or value < 1):
                 raise OptionValueError(f"{name} is {value}; it has to be 1 or more.")
         if self.seed < 0:
@@ -82,12 +84,12 @@ class Options:
             raise OptionValueError(f"streaming is {self.streaming!r}; it is one of {', '.join(STREAMING)}.")
         if self.recompute == "off" and self.memory is not None:
             raise OptionConflictError(
-                f"memory is {self.memory} bytes, which is kept by running segments again, and recompute is 'off'; leave one of them out."
+                f"memory is {self.memory} bytes, a limit that needs segments to run again, and recompute is 'off'; leave one of them out."
             )
 
     @property
     def backend(self) -> AnyBackend:
-        """What compiles for the target."""
+        """Back end of the target."""
         return backend_of(self.target)
 
     def own(self, **more: Any) -> Any:
@@ -95,12 +97,12 @@ class Options:
         return self.backend.own(self, **more)
 
     def requested(self) -> dict[str, Any]:
-        """Return the options that ask for more than every target does, by name."""
+        """Return the options that are neither defaults nor without effect on every target, by name."""
         defaults = {f.name: f.default for f in fields(self)}
         return {name: value for name in RULES if name in defaults and requests_effect(name, value := getattr(self, name), defaults[name])}
 
-    def retargeted(self, target: str) -> Options:
-        """Return what of these options holds for a run on another target, where nothing is trained."""
+    def retargeted(self, target: str) -> CompileOptions:
+        """Return the options that apply to a run on another target, without training."""
         defaults = {f.name: f.default for f in fields(self)}
         backend = backend_of(target)
         lost: dict[str, Any] = {name: defaults[name] for name, value in self.requested().items() if taken_by(name, backend, value) != "yes"}
@@ -109,7 +111,7 @@ class Options:
         return replace(self, target=target, **(lost | {"loss": None}))
 
 
-@with_keywords(MoreKeywords, Options)
+@with_keywords(MoreKeywords, CompileOptions)
 def options(
     target: str = DEFAULT,
     steps: int | None = None,
@@ -122,7 +124,7 @@ def options(
     loss_scale: str | float | None = None,
     trial: bool = False,
     **more: Unpack[MoreKeywords],
-) -> Options:
+) -> CompileOptions:
     """Make options from objects or from their names, and refuse what would have no effect.
 
     They are those of :func:`snnc.compile`; `lr` and `loss_scale` (a factor, or ``"dynamic"``) change the optimizer. With `trial` a batch is
@@ -138,7 +140,7 @@ def options(
     values: dict[str, Any] = {name: _READ[name](value) if name in _READ else value for name, value in more.items()}
     outside = {"lr": lr, "loss_scale": loss_scale} | {name: values.pop(name, None) for name in ("calibrate", "learnable")}
     updates = parse_optimizer(rule, lr) if isinstance(rule, str) else with_lr(rule, lr, loss is not None)
-    chosen = Options(
+    chosen = CompileOptions(
         target=target_of(target),
         steps=steps,
         batch=batch,
@@ -153,13 +155,13 @@ def options(
     return chosen
 
 
-def _check_dropping(chosen: Options) -> None:
+def _check_dropping(chosen: CompileOptions) -> None:
     """Refuse options of dropping that would have no effect.
 
     Raises
     ------
     OptionConflictError
-        With what belongs together.
+        An option has no effect, or another one is missing.
     """
     if chosen.mode == "exact" and chosen.drop != "lowest":
         raise OptionConflictError(
@@ -241,17 +243,18 @@ def parse_window(window: str | float | tuple[float, float] | None) -> tuple[floa
     return float(ends[0]), float(ends[1])
 
 
-def to_data(chosen: Options) -> dict[str, Any]:
+def to_data(chosen: CompileOptions) -> dict[str, Any]:
     """Return options as JSON's types, in the order of the fields."""
     values = {f.name: getattr(chosen, f.name) for f in fields(chosen) if f.name not in _LATER or getattr(chosen, f.name) != f.default}
     return {name: value if value is None or name not in _KEPT else _KEPT[name][0](value) for name, value in values.items()}
 
 
-def from_data(data: Mapping[str, Any]) -> Options:
+def from_data(data: Mapping[str, Any]) -> CompileOptions:
     """Undo :func:`to_data`; options that came later than the project have their defaults."""
-    known = {f.name: f.default for f in fields(Options)}
+    known = {f.name: f.default for f in fields(CompileOptions)}
     values = {name: data[name] if name in _FIRST else data.get(name, default) for name, default in known.items()}
-    return Options(**{name: value if value is None or name not in _KEPT else _KEPT[name][1](value) for name, value in values.items()})
+    read = {name: value if value is None or name not in _KEPT else _KEPT[name][1](value) for name, value in values.items()}
+    return CompileOptions(**read)
 
 
 def _window(ends: list[float | None]) -> tuple[float, float] | None:
@@ -268,19 +271,21 @@ def _loss_text(loss: Loss) -> str:
 
 
 _READ: Final[Mapping[str, Callable[[Any], Any]]] = {
+    "capacity": parse_capacity,
     "gradient_window": parse_window,
     "memory": parse_memory,
     "recompute": parse_recompute,
 }
 """How the values of options are read."""
 _FIRST: Final = ("target", "steps", "batch", "loss", "optimizer", "surrogate", "seed", "capacity", "mode")
-"""Options that every project has kept."""
+"""Options that projects of every version have."""
 _LATER: Final = ("drop",)
-"""Options that a project keeps only where they differ from the default."""
+"""Options that a project stores only if they differ from the default."""
 _KEPT: Final[Mapping[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]]] = {
     "loss": (_loss_text, parse_loss),
     "optimizer": (optimizers.to_data, optimizers.from_data),
     "surrogate": (surrogate_to_data, surrogate_from_data),
+    "capacity": (lambda given: given if isinstance(given, int) else given.text, parse_capacity),
     "gradient_window": (lambda ends: [x if math.isfinite(x) else None for x in ends], _window),
 }
 """Conversion of options to JSON, and back."""

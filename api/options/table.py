@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Final
 
 from snnc.backends.backend import Taken
@@ -13,12 +14,18 @@ from snnc.errors import OptionNeedsLossError, OptionTargetError
 
 @dataclass(frozen=True)
 class Rule:
-    """What an option does, and what to do on targets that do not take it.
+    """What an option does, what to do on targets that do not take it, and its form on the command line.
 
     Attributes
     ----------
     does
         What it affects, in a few words.
+    help
+        Text of the command line's help, without the targets that take it; :func:`help_of` adds them. Empty: the command defines it.
+    metavar
+        Name of its value in the help.
+    type, default
+        Type and default of its value on the command line.
     idle
         Values other than the default that every target satisfies without doing anything.
     values
@@ -34,6 +41,10 @@ class Rule:
     """
 
     does: str
+    help: str = ""
+    metavar: str | None = None
+    type: type = str
+    default: str | int | None = None
     idle: tuple[str | int, ...] = ()
     values: Mapping[str, str] = field(default_factory=dict)
     instead: str = ""
@@ -50,52 +61,120 @@ _TILES: Final = "this target sends all spikes"
 _WHOLE: Final = "only machines divide a network over tiles"
 _SEGMENTS: Final = "on cpu and cuda memory= bounds the stored states; the reference stores all of them"
 RULES: Final[Mapping[str, Rule]] = {
-    "steps": Rule("time steps of a sequence"),
-    "batch": Rule("samples of a run or an update"),
-    "loss": Rule("makes the network trainable"),
-    "loss_output": Rule("which output or population the loss reads"),
-    "optimizer": Rule("update rule of the parameters"),
-    "lr": Rule("learning rate of the optimizer", everywhere="with a loss"),
+    "batch": Rule("samples of a run or an update", "Samples of one run or training step (default 32).", type=int),
+    "steps": Rule("time steps of a sequence", "Time steps of a sequence; overrides the number that the model fixes.", type=int),
+    "loss": Rule("makes the network trainable", "Makes it trainable: ce_count, mse_rate, ce_count:classes=10 … (how-to: losses)"),
+    "loss_output": Rule(
+        "which output or population the loss reads",
+        "The output, the population or the population.port that the loss reads.",
+        "NAME",
+    ),
+    "optimizer": Rule(
+        "update rule of the parameters",
+        "adam, adamw, sgd, rmsprop, or with numbers: sgd:0.01,0.9, adamw:0.001,weight_decay=0.1.",
+    ),
+    "lr": Rule("learning rate of the optimizer", "Learning rate.", type=float, everywhere="with a loss"),
     "loss_scale": Rule(
         "factor of the loss's gradient",
+        "Factor of the loss's gradient, or dynamic; an overflow skips the update.",
         instead="its gradients are float32, which need none",
         everywhere="with a loss",
         targets=("reference", "cpu", "cuda"),
     ),
-    "learnable": Rule("neuron parameters that are trained", everywhere="with a loss"),
-    "surrogate": Rule("derivative of a spike"),
-    "gradient_window": Rule("which neurons take gradient"),
-    "truncate": Rule("steps through which gradients flow back (truncated BPTT)", instead="here gradients flow back through all steps"),
-    "input_gradients": Rule(
-        "the gradient of inputs too, for layers before the network", instead="snnc.torch.Module(net, input_gradients=True) returns it"
+    "learnable": Rule(
+        "neuron parameters that are trained", "Neuron parameters to train: beta,threshold.", "NAMES", everywhere="with a loss"
     ),
-    "seed": Rule("seed of the order of samples and of the mapping", instead="use --seed of the package's train.py"),
-    "capacity": Rule("spikes that one window moves", instead=_TILES),
-    "mode": Rule("what happens to more spikes than a window holds", instead=_TILES),
-    "drop": Rule("which spikes are kept in mode drop", instead="the lowest ids are kept"),
-    "calibrate": Rule("data on which the activity is measured", instead="only the mapping onto tiles uses the activity", flag="data"),
-    "parts": Rule("number of parts that populations are cut into", idle=(1,), instead=_WHOLE),
-    "recompute": Rule("segments whose forward pass runs twice, to store fewer states", idle=("off",), instead=_SEGMENTS),
-    "streaming": Rule("data that may be stored outside the tiles", idle=("off",), instead=_SEGMENTS),
-    "memory": Rule("memory limit of a training step or a run, in bytes", instead="machines have recompute= and streaming="),
-    "threads": Rule("threads of the program", instead="its number of threads cannot be chosen"),
+    "surrogate": Rule("derivative of a spike", "Derivative of a spike: atan (default), fast_sigmoid:25 …"),
+    "gradient_window": Rule(
+        "which neurons take gradient", "Only neurons with LOW < membrane - threshold < HIGH take gradient.", "LOW[,HIGH]"
+    ),
+    "capacity": Rule(
+        "spikes that one window moves",
+        "Spikes of a source that one window, or step, moves: 64, '5 %' of its neurons, '5 %; hidden=20'.",
+        metavar="SPIKES",
+        instead=_TILES,
+    ),
+    "parts": Rule(
+        "number of parts that populations are cut into",
+        "Cut populations with sparse connections into this many parts; 1 leaves them whole.",
+        type=int,
+        idle=(1,),
+        instead=_WHOLE,
+    ),
+    "mode": Rule(
+        "what happens to more spikes than a window holds",
+        "More spikes than that: exact (further windows) or drop.",
+        default="exact",
+        instead=_TILES,
+    ),
+    "drop": Rule(
+        "which spikes are kept in mode drop",
+        "Spikes that --mode drop keeps: those of the lowest ids, or random ones.",
+        default="lowest",
+        instead="the lowest ids are kept",
+    ),
+    "recompute": Rule(
+        "segments whose forward pass runs twice, to store fewer states",
+        "Run segments (of N iterations) forward twice, to store fewer states: auto (default), off or N.",
+        "auto|off|N",
+        default="auto",
+        idle=("off",),
+        instead=_SEGMENTS,
+    ),
+    "streaming": Rule(
+        "data that may be stored outside the tiles",
+        "Data that may be stored outside the tiles if they are too small: auto (default), off, inputs, boundaries (first states of "
+        "segments), history (all their states).",
+        "auto|off|inputs|boundaries|history",
+        default="auto",
+        idle=("off",),
+        instead=_SEGMENTS,
+    ),
+    "memory": Rule(
+        "memory limit of a training step or a run, in bytes",
+        "Memory limit of a training step, such as 500M.",
+        "BYTES",
+        instead="machines have recompute= and streaming=",
+    ),
+    "threads": Rule("threads of the program", "Number of threads.", type=int, instead="its number of threads cannot be chosen"),
+    "truncate": Rule(
+        "steps through which gradients flow back (truncated BPTT)",
+        "Cut the gradient every K steps (truncated BPTT).",
+        "K",
+        int,
+        instead="here gradients flow back through all steps",
+    ),
+    "input_gradients": Rule(
+        "the gradient of inputs too, for layers before the network",
+        "Return gradients of inputs, for layers before it.",
+        type=bool,
+        default=False,
+        instead="snnc.torch.Module(net, input_gradients=True) returns it",
+    ),
     "precision": Rule(
-        "of products, of weights, of what is kept of the past",
+        "of products, of weights, of stored states",
+        "float32, bfloat16 or float16; what is rounded depends on the target.",
+        default="float32",
         values={
-            "bfloat16": "it computes in float32; machines keep the past as float16",
+            "bfloat16": "it computes in float32; machines store states as float16",
             "float16": "it computes in float32",
         },
         instead="it computes in float32",
     ),
+    "calibrate": Rule(
+        "data on which the activity is measured",
+        "An npz archive with inputs, to measure how often neurons fire; with --run, on any target.",
+        instead="only the mapping onto tiles uses the activity",
+        type=Path,
+        flag="data",
+    ),
+    "seed": Rule("seed of the order of samples and of the mapping", instead="use --seed of the package's train.py"),
     "dt": Rule("length of a time step in seconds, for NIR files", everywhere="yes"),
     "detach": Rule("where gradients stop inside neurons, for model files", everywhere="yes"),
     "input_kind": Rule("kind of the inputs: spikes or values", everywhere="yes"),
 }
-"""Rules by the option's name in Python. Options of the model (steps, dt, detach, input_kind) are checked when the model is read."""
-
-
-LOSS_OUTPUT: Final = "The output, the population or the population.port that the loss reads."
-"""Help text of --loss-output."""
+"""Rules by the option's name in Python, in the order of ``snnc compile --help``. Options of the model
+(steps, dt, detach, input_kind) are checked when the model is read."""
 
 
 def requests_effect(name: str, value: Any, default: Any) -> bool:
@@ -157,15 +236,15 @@ def taken_by(name: str, backend: AnyBackend, value: Any = None) -> Taken:
     return rule.everywhere or backend.taken(name, value)
 
 
-def help_of(name: str, text: str) -> str:
-    """Return the help text of a command's option, after the names of the targets that take it.
+def help_of(name: str) -> str:
+    """Return the help text of an option on the command line: the targets that take it, and what it does.
 
     Examples
     --------
-    >>> help_of("truncate", "cut the gradient every K steps.")
-    'Targets reference, cpu, cuda, with --loss: cut the gradient every K steps.'
+    >>> help_of("truncate")
+    'Targets reference, cpu, cuda, with --loss: Cut the gradient every K steps (truncated BPTT).'
     """
     takers = {b: taken for b in BACKENDS if (taken := taken_by(name, b)) != "refused"}
     where = f"targets {', '.join(b.words.partition(' ')[0] for b in takers)}" if len(takers) < len(BACKENDS) else ""
     head = ", ".join(filter(None, (where, "with --loss" if set(takers.values()) == {"with a loss"} else "")))
-    return f"{head[:1].upper()}{head[1:]}: {text}" if head else text
+    return f"{head[:1].upper()}{head[1:]}: {RULES[name].help}" if head else RULES[name].help

@@ -27,7 +27,7 @@ OWN: Final = {
 
 @dataclass(frozen=True)
 class Waste:
-    """Something that can go.
+    """A file or folder that can be deleted.
 
     Attributes
     ----------
@@ -43,7 +43,7 @@ class Waste:
 
 
 def in_cache() -> tuple[list[Waste], int]:
-    """Return what the cache holds, and how many things a process is building right now, which stay."""
+    """Return the entries of the cache, and the number of those that a process is building, which stay."""
     cache = cache_dir()
     found: list[Waste] = []
     busy = 0
@@ -60,7 +60,7 @@ def in_cache() -> tuple[list[Waste], int]:
 
 
 def left_over(folders: tuple[Path, ...] = ()) -> list[Waste]:
-    """Return what ended processes left among the temporary files of the system, and in `folders`."""
+    """Return leftovers of ended processes among the temporary files of the system, and in `folders`."""
     paths = [*abandoned()]
     for folder in folders:
         paths += [*abandoned_files(folder), *abandoned_files(folder / "model"), *abandoned(folder, ".")]
@@ -106,7 +106,7 @@ def _entries(folder: Path) -> list[Path]:
 
 
 def _building(folder: Path) -> set[str]:
-    """Names of what a process holds the lock of."""
+    """Names of entries that a process has locked."""
     return {path.name.removeprefix(".").removesuffix(".lock") for path in _entries(folder) if path.name.endswith(".lock") and _held(path)}
 
 

@@ -1,15 +1,15 @@
-"""What the stages of the driver hand on."""
+"""Data that the stages of the driver pass on."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from snnc.backends.backend import Placed
+from snnc.backends.backend import PlacedProgram
 from snnc.compiler.ir.graph import Graph
 from snnc.compiler.ir.plan import Plan
 from snnc.compiler.ir.step_program import StepProgram
-from snnc.options.compile_options import Options
+from snnc.options.compile_options import CompileOptions
 
 if TYPE_CHECKING:
     from snnc.compiler.tiles.planning.ordering import ChannelOrders
@@ -21,7 +21,7 @@ class Compiled:
     """A graph with its options, its program and its plan (None if the target has no tiles)."""
 
     graph: Graph
-    options: Options
+    options: CompileOptions
     program: StepProgram
     plan: Plan | None
     parts: Parts | ChannelOrders | None = None
@@ -33,6 +33,6 @@ class Compiled:
         return self.on_target.placed
 
     @property
-    def on_target(self) -> Placed:
-        """What the target's back end takes of it."""
-        return Placed(self.program, self.plan, self.parts)
+    def on_target(self) -> PlacedProgram:
+        """Input of the target's back end."""
+        return PlacedProgram(self.program, self.plan, self.parts)

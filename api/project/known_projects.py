@@ -16,12 +16,12 @@ from snnc.compiler.files.ownership import fault_above, fault_of
 
 _NAME: Final = "known-projects"
 _MOST: Final = 20_000
-"""Projects that are kept in mind; those that were compiled last stay."""
+"""Most projects in the list; the oldest are removed."""
 _LINE: Final = re.compile(r"[0-9a-f]{64}")
 
 
 def remember(folder: Path) -> None:
-    """Keep in mind that the project in `folder` is this user's; where no file can be written, nothing is kept."""
+    """Record that the project in `folder` is this user's; without a writable file nothing is recorded."""
     line = f"{digest_of(folder / MANIFEST)}\n".encode()
     for place in _places():
         with suppress(OSError, SnncError):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Final
 
 from snnc.backends.native.memory import predicted_bytes, segment_for
@@ -12,10 +12,10 @@ from snnc.backends.runtime.history import History
 from snnc.compiler.ir.graph import Graph
 from snnc.compiler.tiles.errors import ReportOptionError
 from snnc.errors import NoTilesError
-from snnc.options.compile_options import Options
+from snnc.options.compile_options import CompileOptions
 from snnc.report.page import raster_data
 from snnc.report.pictures.palette import LAYERS, RELAY
-from snnc.report.pictures.raster import activity
+from snnc.report.pictures.raster import recording_data
 from snnc.report.recording import Recording
 from snnc.report.rendering import environment, json_text
 from snnc.understanding.describe import describe
@@ -55,7 +55,7 @@ class ProgramReport:
     """
 
     graph: Graph
-    options: Options
+    options: CompileOptions
     steps: int | None
     parameters: int
     loss: str | None
@@ -116,7 +116,7 @@ def program_view(program: ProgramReport) -> dict[str, Any]:
         "memory": _memory(program),
         "schedule": _schedule(program),
         "timing": None if program.timing is None else dict(program.timing),
-        "recording": _recording(program.recording),
+        "recording": recording_data(None, program.recording),
     }
 
 
@@ -200,15 +200,4 @@ def _schedule(program: ProgramReport) -> dict[str, Any] | None:
         "batch": project["batch"],
         "kernels": kernels,
         "colours": {runs: _COLOURS[runs] for runs in _COLOURS if runs in used},
-    }
-
-
-def _recording(recording: Recording | None) -> dict[str, Any] | None:
-    if recording is None:
-        return None
-    return {
-        "source": recording.source,
-        "steps": recording.steps,
-        "samples": recording.samples,
-        "activity": [asdict(fired) for fired in activity(None, recording)],
     }

@@ -173,7 +173,7 @@ class _Count:
         source = self.buses[next(c.bus for c in self.plan.connections if c.id == connection)].source
         return bool(self.known.get(connection, {}).get(what, what == "weight_gradient" or source in self.populations))
 
-    # ---- what moves ------------------------------------------------------------------------------------------------------
+    # ---- kinds of traffic ------------------------------------------------------------------------------------------------------
 
     def spikes(self, index: int) -> None:
         """Every relay of a layer receives the spikes (bits, in whole words a column group) or values of its samples, as the fullest tile

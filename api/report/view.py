@@ -9,11 +9,12 @@ import numpy as np
 
 from snnc.compiler.ir.plan_json import runs
 from snnc.compiler.tiles.exchange.chip_links import find_routes
+from snnc.report.limits import busiest_vertex
 from snnc.report.lines import chips_used, plan_lines
 from snnc.report.pictures.machine_grid import grid_of
 from snnc.report.pictures.occupancy import fullest_tile, over_time
 from snnc.report.pictures.palette import PARTS
-from snnc.report.pictures.raster import activity
+from snnc.report.pictures.raster import recording_data
 from snnc.report.subject import Subject
 
 FORMAT: Final = "snnc report 2"
@@ -29,6 +30,7 @@ def build_view(subject: Subject) -> dict[str, Any]:
         "kind": "training step" if plan.training else "forward pass",
         "facts": facts(subject),
         "limits": [asdict(limit) for limit in subject.limits],
+        "busiest_vertex": busiest_vertex(plan),
         "lines": plan_lines(subject),
         "layers": layers(subject),
         "buses": _buses(subject),
@@ -42,7 +44,7 @@ def build_view(subject: Subject) -> dict[str, Any]:
         "tiles": _tiles(subject),
         "traffic": _traffic(subject),
         "activity_source": plan.activity_source,
-        "recording": _recording(subject),
+        "recording": recording_data(subject.plan, subject.recording),
         "assumptions": list(subject.program.get("assumptions", [])),
         "program": dict(subject.program) or None,
     }
@@ -174,6 +176,7 @@ def phases(subject: Subject) -> list[dict[str, Any]]:
                 "runs": p.runs,
                 "busiest_tile": p.busiest_tile,
                 "bytes_in": p.bytes_in,
+                "loops": [asdict(loop) for loop in p.loops],
                 "once": {kind: getattr(p, kind) for kind in PARTS},
                 "predicted": predicted,
                 "predicted_total": sum(predicted.values()),
@@ -235,15 +238,3 @@ def _wires(subject: Subject) -> list[dict[str, Any]]:
         for (a, b), size in subject.traffic.load(routes).items()
     ]
     return sorted(wires, key=lambda wire: -wire["cycles"])
-
-
-def _recording(subject: Subject) -> dict[str, Any] | None:
-    recording = subject.recording
-    if recording is None:
-        return None
-    return {
-        "source": recording.source,
-        "steps": recording.steps,
-        "samples": recording.samples,
-        "activity": [asdict(fired) for fired in activity(subject.plan, recording)],
-    }

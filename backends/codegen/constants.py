@@ -1,4 +1,4 @@
-"""Numbers and names that emitted C++ and Python both count with: Python has them, and prints them into ``constants.hpp``."""
+"""Numbers and names that emitted C++ and Python share; Python prints them into ``constants.hpp``."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ WEIGHTS: Final = "weights.safetensors"
 
 
 @dataclass(frozen=True)
-class Constant:
+class CppConstant:
     """A constant of emitted C++.
 
     Attributes
@@ -39,9 +39,9 @@ class Constant:
         return f"constexpr {self.kind}{'' if self.kind.endswith('*') else ' '}{self.name} = {value};"
 
 
-def file_names(tables: str) -> tuple[Constant, ...]:
+def file_names(tables: str) -> tuple[CppConstant, ...]:
     """Return the names of the files that an emitted program reads."""
     return (
-        Constant("const char *", "WEIGHTS_FILE", WEIGHTS, "Parameters and initial states, beside the program."),
-        Constant("const char *", "TABLES_FILE", tables, "Tables of numbers that the program reads when it is opened."),
+        CppConstant("const char *", "WEIGHTS_FILE", WEIGHTS, "Parameters and initial states, beside the program."),
+        CppConstant("const char *", "TABLES_FILE", tables, "Tables of numbers that the program reads when it is opened."),
     )

@@ -36,7 +36,7 @@ class PrintedRule:
     clip_norm
         The largest norm, as a literal of ``double``; None: any.
     norm_epsilon
-        What is added to the norm.
+        Number that is added to the norm.
     loss_scale
         Numbers of the scaling of the loss, as literals of ``float``, and its interval; None: the loss is not scaled.
     """

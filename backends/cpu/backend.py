@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from snnc.backends.backend import TRAINING, Backend, Built, Placed, TargetOptions
+from snnc.backends.backend import TRAINING, Backend, BuiltProject, PlacedProgram, TargetOptions
 
 if TYPE_CHECKING:
     from snnc.backends.runtime.engine import Engine
     from snnc.compiler.ir.plan import Mode, Precision
-    from snnc.compiler.ir.step_program import StepProgram
+    from snnc.compiler.lowering.capacities import Capacities
     from snnc.compiler.lowering.spike_limits import DropPolicy, SpikeLimit
 
 
@@ -21,7 +21,7 @@ class CpuOptions(TargetOptions):
 
     seed: int = field(default=0, metadata=TRAINING)
     truncate: int | None = field(default=None, metadata=TRAINING)
-    capacity: int | None = None
+    capacity: int | Capacities | None = None
     mode: Mode = "exact"
     drop: DropPolicy = "lowest"
     memory: int | None = None
@@ -38,20 +38,7 @@ class CpuBackend(Backend[CpuOptions]):
 
         return limit_of(options)
 
-    def check(self, program: StepProgram, options: CpuOptions) -> None:
-        """Refuse maxima over whole axes of spikes that may be dropped: they do not read lists.
-
-        Raises
-        ------
-        SpikeLimitError
-            With the connection.
-        """
-        del options
-        from snnc.backends.native.limits import check_limits
-
-        check_limits(program)
-
-    def emit(self, placed: Placed, options: CpuOptions, folder: Path) -> None:
+    def emit(self, placed: PlacedProgram, options: CpuOptions, folder: Path) -> None:
         """Write the program, its tables and weights; refuse a bound on memory that it cannot keep."""
         from snnc.backends.cpu.emit import emit_cpu
         from snnc.backends.native.memory import check_bound
@@ -59,17 +46,17 @@ class CpuBackend(Backend[CpuOptions]):
         emit_cpu(placed.program, folder, options.steps, options.batch, options.precision)
         check_bound(folder, options.batch, options.memory)
 
-    def build(self, folder: Path, options: CpuOptions) -> Built:
+    def build(self, folder: Path, options: CpuOptions) -> BuiltProject:
         """Compile the program."""
         del options
         from snnc.backends.cpu.build import build_cpu
 
-        return Built(folder, build_cpu(folder))
+        return BuiltProject(folder, build_cpu(folder))
 
-    def open(self, placed: Placed, options: CpuOptions, built: Built | None) -> Engine:
+    def open(self, placed: PlacedProgram, options: CpuOptions, built: BuiltProject | None) -> Engine:
         """Load the program."""
         from snnc.backends.cpu.engine import CpuEngine
-        from snnc.backends.training.masks import masks_of
+        from snnc.backends.training.updates.masks import masks_of
 
         assert built is not None, "a program is emitted"
         engine = CpuEngine(built.library, built.folder, options.threads, options.memory)

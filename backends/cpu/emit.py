@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Final
 
-from snnc.backends.codegen.constants import Constant, file_names
+from snnc.backends.codegen.constants import CppConstant, file_names
 from snnc.backends.cpu.build import EQUATION_FLAGS, FLAGS, LEVEL, SOURCES
 from snnc.backends.cpu.needs import CHUNK, LISTED_PART, PACKED, PANEL
 from snnc.backends.cpu.network import network_context
@@ -21,14 +21,14 @@ from snnc.compiler.lowering.halves import check_dense, check_past
 
 CONSTANTS: Final = (
     *file_names(TABLES),
-    Constant("std::size_t", "LINE", LINE, "Numbers of a cache line."),
-    Constant("std::size_t", "PANEL", PANEL, "Outputs of a panel of a dense weight at most."),
-    Constant("std::size_t", "MOST_PACKED", PACKED, "Columns of a packed matrix at most."),
-    Constant("std::size_t", "MOST_CHUNK", CHUNK, "Numbers of a chunk of bfloat16 at most."),
-    Constant("std::size_t", "LISTED_PART", LISTED_PART, "Inputs are listed up to this part (one in so many) of numbers that are not 0."),
-    Constant("std::size_t", "ROOM_PART", ROOM_PART, "Growing lists make this part (one in so many) more room than they need."),
-    Constant("int", "BLOCK_ROWS", BLOCK_ROWS, "Rows of deltas of a block: those of a panel of neurons should stay in the second cache."),
-    Constant("int", "FEW_STEPS", FEW_STEPS, "Steps of a block all the same where threads share gradients."),
+    CppConstant("std::size_t", "LINE", LINE, "Numbers of a cache line."),
+    CppConstant("std::size_t", "PANEL", PANEL, "Outputs of a panel of a dense weight at most."),
+    CppConstant("std::size_t", "MOST_PACKED", PACKED, "Columns of a packed matrix at most."),
+    CppConstant("std::size_t", "MOST_CHUNK", CHUNK, "Numbers of a chunk of bfloat16 at most."),
+    CppConstant("std::size_t", "LISTED_PART", LISTED_PART, "Inputs are listed up to this part (one in so many) of numbers that are not 0."),
+    CppConstant("std::size_t", "ROOM_PART", ROOM_PART, "Growing lists make this part (one in so many) more room than they need."),
+    CppConstant("int", "BLOCK_ROWS", BLOCK_ROWS, "Rows of deltas of a block: those of a panel of neurons should stay in the second cache."),
+    CppConstant("int", "FEW_STEPS", FEW_STEPS, "Steps of a block all the same where threads share gradients."),
 )
 """Numbers and names that the program and snnc share, printed into ``constants.hpp``."""
 FIXED: Final = (

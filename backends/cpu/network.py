@@ -27,7 +27,7 @@ from snnc.backends.training.moments import moments
 from snnc.compiler.ir.graph import Array
 from snnc.compiler.ir.step_operations import BackwardOp, DenseInputGradient, InputGradient, NeuronAdjoint, NeuronStep
 from snnc.compiler.ir.step_program import Parameter, StepProgram
-from snnc.compiler.losses import CrossEntropyMaxMembrane, CrossEntropyRate, Loss
+from snnc.compiler.losses import CrossEntropyCount, CrossEntropyMeanMembrane, Loss, MeanSquaredCount
 from snnc.compiler.losses.composed import Composed
 from snnc.compiler.losses.external import ExternalLoss
 from snnc.compiler.lowering.spike_limits import limited_sources
@@ -297,4 +297,4 @@ def _row_buffers(storage: SequenceStorage, stages: Stages, trains: bool) -> list
 
 def reads_every_step(loss: Loss) -> bool:
     """Whether the adjoint of the output that `loss` reads differs from step to step; else its functions (``loss.hpp``) write one row."""
-    return isinstance(loss, CrossEntropyRate | CrossEntropyMaxMembrane | Composed | ExternalLoss)
+    return not isinstance(loss, CrossEntropyCount | CrossEntropyMeanMembrane | MeanSquaredCount)

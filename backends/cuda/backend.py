@@ -8,11 +8,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from snnc.backends.backend import TRAINING, Backend, Built, Placed, TargetOptions
+from snnc.backends.backend import TRAINING, Backend, BuiltProject, PlacedProgram, TargetOptions
 
 if TYPE_CHECKING:
     from snnc.backends.runtime.engine import Engine
-    from snnc.compiler.ir.plan import Precision
+    from snnc.compiler.ir.plan import Mode, Precision
+    from snnc.compiler.lowering.capacities import Capacities
+    from snnc.compiler.lowering.spike_limits import DropPolicy, SpikeLimit
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,6 +29,9 @@ class CudaOptions(TargetOptions):
 
     seed: int = field(default=0, metadata=TRAINING)
     truncate: int | None = field(default=None, metadata=TRAINING)
+    capacity: int | Capacities | None = None
+    mode: Mode = "exact"
+    drop: DropPolicy = "lowest"
     memory: int | None = None
     precision: Precision = field(default="float32", metadata={"values": {"bfloat16": "with a loss", "float16": "yes"}})
     device: int | None = None
@@ -35,7 +40,13 @@ class CudaOptions(TargetOptions):
 class CudaBackend(Backend[CudaOptions]):
     """Emits a CUDA program and loads it."""
 
-    def emit(self, placed: Placed, options: CudaOptions, folder: Path) -> None:
+    def limit(self, options: CudaOptions) -> SpikeLimit | None:
+        """Return how many spikes of a source the step program sends."""
+        from snnc.compiler.lowering.spike_limits import limit_of
+
+        return limit_of(options)
+
+    def emit(self, placed: PlacedProgram, options: CudaOptions, folder: Path) -> None:
         """Write the program, its tables and weights; refuse a bound on memory that it cannot keep."""
         from snnc.backends.cuda.emit import emit_cuda
         from snnc.backends.native.memory import check_bound
@@ -43,16 +54,16 @@ class CudaBackend(Backend[CudaOptions]):
         emit_cuda(placed.program, folder, options.steps, options.batch, options.precision)
         check_bound(folder, options.batch, options.memory)
 
-    def build(self, folder: Path, options: CudaOptions) -> Built:
+    def build(self, folder: Path, options: CudaOptions) -> BuiltProject:
         """Compile the program for the device of this machine."""
         from snnc.backends.cuda.engine import build_for_device
 
-        return Built(folder, build_for_device(folder, options.device))
+        return BuiltProject(folder, build_for_device(folder, options.device))
 
-    def open(self, placed: Placed, options: CudaOptions, built: Built | None) -> Engine:
+    def open(self, placed: PlacedProgram, options: CudaOptions, built: BuiltProject | None) -> Engine:
         """Load the program."""
         from snnc.backends.cuda.engine import load_engine
-        from snnc.backends.training.masks import masks_of
+        from snnc.backends.training.updates.masks import masks_of
 
         assert built is not None, "a program is emitted"
         engine = load_engine(built.library, built.folder, options.memory, options.device)

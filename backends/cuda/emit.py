@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from snnc.backends.codegen.constants import Constant, file_names
+from snnc.backends.codegen.constants import CppConstant, file_names
 from snnc.backends.cuda.build import SOURCES
 from snnc.backends.cuda.network import network_context
 from snnc.backends.cuda.schedule.launches import NARROW, TILE
@@ -18,8 +18,8 @@ from snnc.compiler.lowering.halves import check_dense
 
 CONSTANTS: Final = (
     *file_names(TABLES),
-    Constant("int", "TILE_COLUMNS", TILE, "Columns of a block's tile of a product."),
-    Constant("int", "FEW_COLUMNS", NARROW, "Its columns where the result has at most so many."),
+    CppConstant("int", "TILE_COLUMNS", TILE, "Columns of a block's tile of a product."),
+    CppConstant("int", "FEW_COLUMNS", NARROW, "Its columns where the result has at most so many."),
 )
 """Numbers and names that the program and snnc share, printed into ``constants.hpp``."""
 FIXED: Final = (
@@ -41,6 +41,7 @@ FIXED: Final = (
     "wiring.hpp",
     "convolution.hpp",
     "learned.hpp",
+    "limits.hpp",
     "tensor_cores.hpp",
     "sharing.hpp",
     "feedback.hpp",

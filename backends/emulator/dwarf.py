@@ -78,7 +78,7 @@ def vertex_types(library: Path) -> list[VertexType]:
         symbols = _symbols(elf)
         found: dict[str, VertexType] = {}
         for unit in elf.get_dwarf_info().iter_CUs():
-            reader = _Reader()
+            reader = _DwarfReader()
             reader.walk(unit.get_top_DIE(), "")
             for die in reader.classes:
                 vertex = reader.vertex(die, symbols)
@@ -104,7 +104,7 @@ def _number(die: DIE, attribute: str) -> int:
     return int(value.value) if value is not None and not isinstance(value.value, bytes) else 0
 
 
-class _Reader:
+class _DwarfReader:
     """The classes of one compilation unit and the names of their scopes."""
 
     def __init__(self) -> None:

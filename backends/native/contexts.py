@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from snnc.backends.codegen.constants import Constant
+from snnc.backends.codegen.constants import CppConstant
 from snnc.backends.codegen.updates import printed_rule
 from snnc.backends.native.composed_loss import composed_context
 from snnc.compiler.losses import Loss, MeanSquaredCount
@@ -27,10 +27,10 @@ def training_context(loss: Loss | None, optimizer: Optimizer | None, holder: str
     }
 
 
-def _loss_settings(loss: Loss | None) -> list[Constant]:
+def _loss_settings(loss: Loss | None) -> list[CppConstant]:
     if not isinstance(loss, MeanSquaredCount):
         return []
     return [
-        Constant("double", "CORRECT", repr(float(loss.correct_rate)), "Spikes a step that the class of the label should have."),
-        Constant("double", "INCORRECT", repr(float(loss.incorrect_rate)), "Spikes a step that the other classes should have."),
+        CppConstant("double", "CORRECT", repr(float(loss.correct_rate)), "Spikes a step that the class of the label should have."),
+        CppConstant("double", "INCORRECT", repr(float(loss.incorrect_rate)), "Spikes a step that the other classes should have."),
     ]

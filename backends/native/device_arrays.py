@@ -17,7 +17,7 @@ _DEFAULT_STREAM: Final = 1
 """Number of the default stream, whose address is 0, in the Python array API's ``__dlpack__``."""
 
 
-class _Tensor(ctypes.Structure):
+class _DlTensor(ctypes.Structure):
     """``DLTensor`` of dlpack.h, with which ``DLManagedTensor`` begins."""
 
     _fields_ = (
@@ -86,7 +86,7 @@ def _by_dlpack(given: Any, stream: int) -> DeviceArray:
     capsule = given.__dlpack__(stream=stream)
     pointer = ctypes.pythonapi.PyCapsule_GetPointer
     pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
-    tensor = ctypes.cast(pointer(capsule, b"dltensor"), ctypes.POINTER(_Tensor)).contents
+    tensor = ctypes.cast(pointer(capsule, b"dltensor"), ctypes.POINTER(_DlTensor)).contents
     shape = tuple(tensor.shape[axis] for axis in range(tensor.ndim))
     strides = None if not tensor.strides else tuple(tensor.strides[axis] for axis in range(tensor.ndim))
     plain = (tensor.code, tensor.bits, tensor.lanes) == (_FLOAT, 32, 1)

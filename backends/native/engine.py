@@ -13,7 +13,7 @@ import numpy as np
 from snnc.backends.native.library import NativeSession, Role
 from snnc.backends.runtime.engine import Initial, OptimizerValues
 from snnc.backends.runtime.errors import NotTrainableError
-from snnc.backends.training.masks import Masks
+from snnc.backends.training.updates.masks import Masks
 from snnc.compiler.ir.graph import Array
 
 _UPDATES: Final = "optimizer_step"

@@ -60,7 +60,7 @@ class TensorInfo:
     shape: tuple[int, ...]
 
 
-class _Tensor(ctypes.Structure):
+class _AbiTensor(ctypes.Structure):
     _fields_ = (
         ("name", ctypes.c_char_p),
         ("type", ctypes.c_int32),
@@ -192,7 +192,7 @@ class NativeSession:
     def _tensors(self) -> list[TensorInfo]:
         found = []
         for index in range(self._library.snnc_tensor_count(self._open())):
-            raw = _Tensor()
+            raw = _AbiTensor()
             self._check(self._library.snnc_tensor_info(self._open(), index, ctypes.byref(raw)))
             dtype: np.dtype[Any] = np.dtype(np.float32 if raw.type == 0 else np.int32)
             found.append(TensorInfo(raw.name.decode(), Role(raw.role), dtype, tuple(int(n) for n in raw.shape[: raw.rank])))
@@ -214,7 +214,7 @@ def _load(path: Path) -> Any:
         "snnc_open": (session, [text]),
         "snnc_close": (None, [session]),
         "snnc_tensor_count": (number, [session]),
-        "snnc_tensor_info": (number, [session, number, ctypes.POINTER(_Tensor)]),
+        "snnc_tensor_info": (number, [session, number, ctypes.POINTER(_AbiTensor)]),
         "snnc_set_tensor": (number, [session, text, ctypes.c_void_p, ctypes.c_uint64]),
         "snnc_set_events": (number, [session, text, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_void_p, ctypes.c_uint64]),
         "snnc_get_tensor": (number, [session, text, ctypes.c_void_p, ctypes.c_uint64]),

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from snnc.backends.codegen.constants import WEIGHTS, Constant
+from snnc.backends.codegen.constants import WEIGHTS, CppConstant
 from snnc.backends.codegen.safetensors_file import safetensors
 from snnc.backends.codegen.source_templates import source_of, source_templates
 from snnc.backends.folders.manifest import PROJECT_FORMAT
@@ -68,7 +68,7 @@ def initial_values(program: StepProgram) -> dict[str, Array]:
     return found
 
 
-def rendered(context: Mapping[str, Any], target: str, names: Iterable[str], constants: Sequence[Constant]) -> dict[str, str]:
+def rendered(context: Mapping[str, Any], target: str, names: Iterable[str], constants: Sequence[CppConstant]) -> dict[str, str]:
     """Return the text files of a target: those called `names`, constants, and the files of the ABI, the loss and the optimizer."""
     environment = source_templates()
     paths = {n: f"common/{n}" for n in (*SHARED_SOURCES, "constants.hpp")}

@@ -95,8 +95,9 @@ class SequenceStorage:
         return StoredBuffer(max(delays, default=0), listed, max(row_delays, default=0) + 1, history, bool(by_rows))
 
     def reads_lists(self, op: ForwardOp | BackwardOp) -> bool:
-        """Whether `op` is the maximum of windows over spikes, or its adjoint: it is 1 if one of them fired."""
-        return isinstance(op, Pooling | PoolingGradient) and op.kind == "max" and self.program.buffers[op.source.buffer].kind == "spikes"
+        """Whether `op` is a maximum over spikes, or its adjoint: it is 1 if one of them fired."""
+        maxima = isinstance(op, Pooling | PoolingGradient | AddReduced | ReduceGradient) and op.kind == "max"
+        return maxima and self.program.buffers[op.source.buffer].kind == "spikes"
 
     @cached_property
     def outputs_with_support(self) -> dict[str, tuple[str, str]]:

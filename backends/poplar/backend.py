@@ -7,13 +7,14 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from snnc.backends.backend import TRAINING, Backend, Built, Placed, TargetOptions
+from snnc.backends.backend import TRAINING, Backend, BuiltProject, PlacedProgram, TargetOptions
 
 if TYPE_CHECKING:
     from snnc.backends.runtime.engine import Engine
     from snnc.compiler.ir.graph import Graph
     from snnc.compiler.ir.plan import Mode, Precision, Recompute, Streaming
     from snnc.compiler.ir.step_program import StepProgram
+    from snnc.compiler.lowering.capacities import Capacities
     from snnc.compiler.lowering.halves import Half
     from snnc.compiler.tiles.planning.activity import Activity
     from snnc.compiler.tiles.planning.options import PlanOptions
@@ -39,7 +40,7 @@ class TileOptions(TargetOptions):
         What several plans of one program share; an exploration keeps it.
     """
 
-    capacity: int | None = None
+    capacity: int | Capacities | None = None
     mode: Mode = "exact"
     calibrate: Activity | None = None
     recompute: Recompute = field(default="auto", metadata=TRAINING)
@@ -83,9 +84,11 @@ class TileBackend(Backend[Own]):
         return target
 
     def prepare(self, graph: Graph, options: Own) -> Graph:
-        """Fill up weights that tiles hold best as dense ones."""
+        """Fill up weights that tiles hold best as dense ones; not where dense ones return less gradient, to what is sent alone."""
         from snnc.compiler.passes.fill_sparse import FillSparse
 
+        if options.mode == "drop":
+            return graph
         return FillSparse(trains=options.loss is not None, least=FILLED)(graph)
 
     def halves(self, options: Own) -> tuple[Half, ...]:
@@ -110,7 +113,7 @@ class TileBackend(Backend[Own]):
         """
         from snnc.backends.poplar.errors import UnsupportedOnPoplarError
         from snnc.backends.poplar.vertices.losses import check_loss
-        from snnc.backends.training.normalising import check_normalised
+        from snnc.backends.training.updates.normalising import check_normalised
         from snnc.compiler.errors import StepsNeededError
         from snnc.compiler.machines import load_target
 
@@ -127,7 +130,7 @@ class TileBackend(Backend[Own]):
                 f"{program.name!r} runs any number of steps, and {options.target} needs to know it; give steps (--steps 100)."
             )
 
-    def plan(self, graph: Graph, program: StepProgram, options: Own) -> Placed:
+    def plan(self, graph: Graph, program: StepProgram, options: Own) -> PlacedProgram:
         """Map the program onto the machine's tiles."""
         from snnc.compiler.machines import load_target
         from snnc.compiler.tiles.planning.placing import map_graph
@@ -135,7 +138,7 @@ class TileBackend(Backend[Own]):
         machine = load_target(self.machine(options.target))
         asked = options.for_plan()
         found = map_graph(graph, program, asked, options.calibrate, machine=machine, strategy=options.strategy, common=options.common)
-        return Placed(program, found.plan, found.parts)
+        return PlacedProgram(program, found.plan, found.parts)
 
 
 class PoplarBackend(TileBackend[PoplarOptions]):
@@ -146,7 +149,7 @@ class PoplarBackend(TileBackend[PoplarOptions]):
         del target
         return True
 
-    def emit(self, placed: Placed, options: PoplarOptions, folder: Path) -> None:
+    def emit(self, placed: PlacedProgram, options: PoplarOptions, folder: Path) -> None:
         """Write the host program, codelets, tables, weights and the plan."""
         del options
         from snnc.backends.poplar.emit import emit_poplar
@@ -154,19 +157,19 @@ class PoplarBackend(TileBackend[PoplarOptions]):
         assert placed.plan is not None, "machines have plans"
         emit_poplar(placed.placed, placed.plan, folder)
 
-    def build(self, folder: Path, options: PoplarOptions) -> Built:
+    def build(self, folder: Path, options: PoplarOptions) -> BuiltProject:
         """Compile the program."""
         del options
         from snnc.backends.poplar.build import build_poplar
 
-        return Built(folder, build_poplar(folder))
+        return BuiltProject(folder, build_poplar(folder))
 
-    def open(self, placed: Placed, options: PoplarOptions, built: Built | None) -> Engine:
+    def open(self, placed: PlacedProgram, options: PoplarOptions, built: BuiltProject | None) -> Engine:
         """Load the program; populations in parts or other orders are handed on as their author wrote them."""
         del options
         from snnc.backends.poplar.engine import PoplarEngine
         from snnc.backends.runtime.engine_of_parts import EngineOfParts
-        from snnc.backends.training.masks import masks_of
+        from snnc.backends.training.updates.masks import masks_of
 
         assert built is not None, "a program is emitted"
         engine = PoplarEngine(built.library, built.folder)

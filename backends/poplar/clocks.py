@@ -10,8 +10,3 @@ def clock(compute_set: str, source: str, target: str, add: int | str) -> VertexL
     """Return vertices that set the counter `target` of each IPU to its counter `source` plus `add`."""
     fields = connected(CLOCK_VERTEX, {"from": f"{source}[p.tile]", "to": f"{target}[p.tile]", "add": add})
     return VertexLoop(compute_set, "auto", "p", f"{target}.places", compute_set, class_name(CLOCK_VERTEX), "p.tile", fields)
-
-
-def set_clock(name: str, value: str) -> str:
-    """Return the C++ program that sets the counter `name` of every IPU to `value`."""
-    return f"Copy(layout.on_ipus({value}, IPUS).all, {name}.all)"

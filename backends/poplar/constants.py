@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Final
 
-from snnc.backends.codegen.constants import Constant, file_names
+from snnc.backends.codegen.constants import CppConstant, file_names
 from snnc.backends.poplar.build import TABLES
 from snnc.compiler.tiles.host_io.streaming import ROW_BYTES
 
 CONSTANTS: Final = (
     *file_names(TABLES),
-    Constant("std::size_t", "ROW_BYTES", ROW_BYTES, "The most bytes of a row of a remote buffer; what is longer gets several."),
+    CppConstant("std::size_t", "ROW_BYTES", ROW_BYTES, "The most bytes of a row of a remote buffer; what is longer gets several."),
 )
 """Of ``constants.hpp``."""

@@ -20,11 +20,12 @@ from snnc.backends.poplar.constants import CONSTANTS
 from snnc.backends.poplar.machine import machine_context
 from snnc.backends.poplar.network import PoplarNetwork
 from snnc.backends.poplar.parts import Assembly, Body, cpp_type
-from snnc.backends.poplar.schedule import add_clocks, programs
+from snnc.backends.poplar.schedule import add_clocks, program_values
 from snnc.backends.poplar.streaming import TITLES as ROW_TITLES
 from snnc.backends.poplar.streaming import add_streaming
 from snnc.backends.poplar.tables import initial_values, plan_tables
 from snnc.backends.poplar.vertices.backward import add_backward
+from snnc.backends.poplar.vertices.counting import counts
 from snnc.backends.poplar.vertices.external import SUM, SUM_TITLE, add_external, adjoint_name
 from snnc.backends.poplar.vertices.forward import add_forward
 from snnc.backends.poplar.vertices.gradient_windows import REDUCE, add_gradient_windows
@@ -115,6 +116,7 @@ def print_files(net: PoplarNetwork, names: Mapping[str, str], context: Body) -> 
     """Return files by name; `names` says where the plain file or the template of each lies."""
     environment = source_templates()
     environment.filters["cpp_type"] = cpp_type
+    environment.filters["counts"] = counts
     environment.filters["code_bytes"] = partial(code_bytes, net.plan.target.instruction_bytes)
     return {name: source_of(environment, path, context) for name, path in names.items()}
 
@@ -141,7 +143,8 @@ def assemble(net: PoplarNetwork) -> tuple[Assembly, Body]:
         extras.append(update_code(net))
         add_norm(net, assembly)
         extras += norm_codelets(net)
-    return assembly, {**network_context(net, assembly, programs(net, assembly)), "extras": extras}
+    programs = program_values(net, assembly, "external" if net.external else "training")
+    return assembly, {**network_context(net, assembly, programs), "extras": extras}
 
 
 def add_network(net: PoplarNetwork, assembly: Assembly) -> list[Body]:
@@ -195,8 +198,8 @@ def _printed(vertex: VertexSpec) -> Body:
     return {"template": vertex.name, "vertex": vertex}
 
 
-def network_context(net: PoplarNetwork, assembly: Assembly, lines: list[str]) -> Body:
-    """The template data of a network; `lines` are its programs."""
+def network_context(net: PoplarNetwork, assembly: Assembly, programs: Body) -> Body:
+    """The template data of a network and of its `programs`."""
     plan, target = net.plan, net.plan.target
     lists = len(plan.populations) + len(net.stores)
     reductions = [b.id for b in plan.buses if b.gradient is not None]
@@ -218,7 +221,7 @@ def network_context(net: PoplarNetwork, assembly: Assembly, lines: list[str]) ->
         "compute_sets": _compute_sets(net),
         "statements": [*assembly.tensors, *assembly.start, *assembly.refresh],
         "groups": [{"name": n, "title": t, "loops": assembly.loops[g]} for g, (n, t) in GROUPS.items() if g in assembly.loops],
-        "programs": lines,
+        "programs": programs,
         "inputs": [{"id": i.id, "label": comment_text(i.label)} for i in net.program.inputs],
         "clock": CLOCK_VERTEX,
         "constants": CONSTANTS,

@@ -29,6 +29,7 @@ from snnc.compiler.tiles.schedule.further_windows import FurtherWindows, WindowS
 from snnc.compiler.tiles.schedule.schedule import Arc, stages_of
 from snnc.compiler.tiles.schedule.window_test import WindowTest, window_test
 from snnc.compiler.tiles.vertices.codelet_costs import network_costs
+from snnc.compiler.tiles.vertices.control_vertices import most
 from snnc.compiler.tiles.vertices.cost import CodeletCost
 from snnc.compiler.tiles.vertices.relay_vertices import StoredSpikes, id_type
 from snnc.compiler.tiles.vertices.vertex_spec import Element
@@ -120,10 +121,6 @@ class PoplarNetwork:
     def costs(self) -> Mapping[str, CodeletCost]:
         """Coefficients of every codelet."""
         return network_costs(self.described)
-
-    def cost(self, name: str) -> CodeletCost:
-        """Coefficients of one codelet."""
-        return self.costs.get(name, CodeletCost())
 
     @cached_property
     def indexed(self) -> Mapping[str, IndexedConnection]:
@@ -289,7 +286,7 @@ class PoplarNetwork:
             return None
         tiles = [relay.tile for bus in self.requesting_buses for relay in bus.relays]
         numbers = [self.numbers_of_relay(bus) for bus in self.requesting_buses for _ in bus.relays]
-        return window_test(direction, 1 + self.further.both, tiles, numbers, self.plan.target, self.cost("most"))
+        return window_test(direction, 1 + self.further.both, tiles, numbers, self.plan.target, most(self.costs))
 
     @property
     def workers(self) -> int:

@@ -71,8 +71,13 @@ class Codelet:
     title: str
     serves: list[str]
     fields: tuple[CodeletField, ...]
-    cost: CodeletCost
+    vertex: VertexSpec
     body: Body
+
+    @property
+    def cost(self) -> CodeletCost:
+        """Coefficients of its cycles."""
+        return self.vertex.cost
 
 
 @dataclass(frozen=True)
@@ -130,23 +135,18 @@ class Assembly:
         """Show a float tensor to the host."""
         self.tensors.append(f'tensor("{name}", SNNC_{role}, {shape}, {on_device}, {order}, {str(writable).lower()});')
 
-    def codelet(
-        self, template: str, prefix: str, title: str, serves: str, fields: tuple[CodeletField, ...], cost: CodeletCost, body: Body
-    ) -> str:
-        """Return the name of the class for this structure, a new one if none is equal."""
-        key = _key(template, fields, cost, body)
+    def codelet(self, vertex: VertexSpec, title: str, serves: str, fields: tuple[CodeletField, ...], body: Body | None = None) -> str:
+        """Return the name of the class of a vertex, a new one if none has the same structure; its template has the vertex's name."""
+        key = _key(vertex, fields, body or {})
         known = self._by_key.get(key)
         if known is None:
-            known = Codelet(f"{prefix}{sum(c.template == template for c in self.codelets)}", template, title, [], fields, cost, body)
+            number = sum(c.template == vertex.name for c in self.codelets)
+            known = Codelet(f"{class_name(vertex)}{number}", vertex.name, title, [], fields, vertex, body or {})
             self._by_key[key] = known
             self.codelets.append(known)
         if serves not in known.serves:
             known.serves.append(serves)
         return known.name
-
-    def described(self, vertex: VertexSpec, title: str, serves: str, fields: tuple[CodeletField, ...], body: Body | None = None) -> str:
-        """Return the name of the class of a vertex that has a description; its template has the vertex's name."""
-        return self.codelet(vertex.name, class_name(vertex), title, serves, fields, vertex.cost, body or {})
 
     def forget(self, part: str, name: str) -> str:
         """Declare that the contents of variable `name` are not needed at the start of `part`; return the name."""
@@ -160,5 +160,6 @@ class Assembly:
         self.loops.setdefault(group, []).append(loop)
 
 
-def _key(template: str, fields: tuple[CodeletField, ...], cost: CodeletCost, body: Body) -> str:
-    return json.dumps([template, [(f.name, f.type, f.kind) for f in fields], cost.to_dict(), body], sort_keys=True)
+def _key(vertex: VertexSpec, fields: tuple[CodeletField, ...], body: Body) -> str:
+    structure = [vertex.name, [(f.name, f.type, f.kind) for f in fields], vertex.cost.to_dict(), repr(vertex.loops), body]
+    return json.dumps(structure, sort_keys=True)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from snnc.backends.backend import TRAINING, Built, Placed
+from snnc.backends.backend import TRAINING, BuiltProject, PlacedProgram
 from snnc.backends.poplar.backend import TileBackend, TileOptions
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ class PopTorchBackend(TileBackend[PopTorchOptions]):
             )
         super().check(program, options)
 
-    def plan(self, graph: Graph, program: StepProgram, options: PopTorchOptions) -> Placed:
+    def plan(self, graph: Graph, program: StepProgram, options: PopTorchOptions) -> PlacedProgram:
         """Map the program onto the tiles of an IPU; relays of inputs keep the adjoints of what they read."""
         from snnc.backends.native.adjoint import input_relays
 
@@ -95,7 +95,7 @@ class PopTorchBackend(TileBackend[PopTorchOptions]):
             program = replace(program, populations=shown)
         return super().plan(graph, program, options)
 
-    def emit(self, placed: Placed, options: PopTorchOptions, folder: Path) -> None:
+    def emit(self, placed: PlacedProgram, options: PopTorchOptions, folder: Path) -> None:
         """Write the package."""
         del options
         from snnc.backends.poptorch.emit import emit_poptorch
@@ -103,14 +103,14 @@ class PopTorchBackend(TileBackend[PopTorchOptions]):
         assert placed.plan is not None, "a package is placed on tiles"
         emit_poptorch(placed.program, placed.plan, folder)
 
-    def build(self, folder: Path, options: PopTorchOptions) -> Built:
+    def build(self, folder: Path, options: PopTorchOptions) -> BuiltProject:
         """Compile the custom operation."""
         del options
         from snnc.backends.poptorch.build import build_operation
 
-        return Built(folder, build_operation(folder))
+        return BuiltProject(folder, build_operation(folder))
 
-    def open(self, placed: Placed, options: PopTorchOptions, built: Built | None) -> Engine:
+    def open(self, placed: PlacedProgram, options: PopTorchOptions, built: BuiltProject | None) -> Engine:
         """Load the operation."""
         del options
         from snnc.backends.poptorch.engine import PopTorchEngine

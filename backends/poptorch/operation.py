@@ -12,7 +12,7 @@ import numpy as np
 from snnc.backends.poplar.emit import add_network, gradient_codelets, network_context
 from snnc.backends.poplar.network import PoplarNetwork
 from snnc.backends.poplar.parts import Assembly, Body
-from snnc.backends.poplar.schedule import gradient_sums, sequences, start_program
+from snnc.backends.poplar.schedule import program_values
 from snnc.backends.poplar.vertices.external import SUM, SUM_TITLE, population_of, sum_for_update
 from snnc.backends.poptorch.errors import UnsupportedOnPopTorchError
 from snnc.compiler.ir.graph import Array
@@ -149,7 +149,7 @@ def assemble(operation: PopartOperation) -> tuple[Assembly, Body]:
     if any(s.external and s.kind == "events" and not s.bits for s in net.stores.values()):
         extras.append({"template": "list_input", "cost": LIST_COST})
     assembly.refresh[:] = [line for line in assembly.refresh if not line.startswith("spread(")]
-    context = network_context(net, assembly, _programs(net, assembly))
+    context = network_context(net, assembly, program_values(net, assembly, "operation"))
     kept = [s for s in context["compute_sets"] if not s["name"].startswith("loss_") and s["name"] != "update_parameters"]
     sums = [{"name": SUM, "title": SUM_TITLE}] if net.training else []
     parameters = [line for line in assembly.tensors if " SNNC_PARAMETER," in line]
@@ -167,14 +167,6 @@ def _begin_with_adjoint(operation: PopartOperation, assembly: Assembly) -> None:
     population = population_of(operation.net, output)
     adjoint = f"d_{output.record}"
     assembly.tensors.append(f'adjoint("{adjoint}", {adjoint}.all, order_of_records({population}, STEPS, BATCH));')
-
-
-def _programs(net: PoplarNetwork, assembly: Assembly) -> list[str]:
-    lines, start = sequences(net, assembly), start_program(net)
-    if not net.training:
-        return [*lines, f"return {{Sequence{{{start}, forward}}}};"]
-    sums = ", ".join([*gradient_sums(net), f"Execute({SUM})"])
-    return [*lines, f"return {{Sequence{{{start}, forward}}, Sequence{{{start}, forward, backward, {sums}}}}};"]
 
 
 def operation_context(operation: PopartOperation) -> Body:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from snnc.backends.backend import TRAINING, Backend, Built, Placed, TargetOptions
+from snnc.backends.backend import TRAINING, Backend, BuiltProject, PlacedProgram, TargetOptions
 
 if TYPE_CHECKING:
     from snnc.backends.runtime.engine import Engine
     from snnc.compiler.ir.plan import Mode, Precision
+    from snnc.compiler.lowering.capacities import Capacities
     from snnc.compiler.lowering.halves import Half
     from snnc.compiler.lowering.spike_limits import DropPolicy, SpikeLimit
 
@@ -20,7 +21,7 @@ class ReferenceOptions(TargetOptions):
 
     seed: int = field(default=0, metadata=TRAINING)
     truncate: int | None = field(default=None, metadata=TRAINING)
-    capacity: int | None = None
+    capacity: int | Capacities | None = None
     mode: Mode = "exact"
     drop: DropPolicy = "lowest"
     precision: Precision = field(default="float32", metadata={"values": {"float16": "yes"}})
@@ -41,7 +42,7 @@ class ReferenceBackend(Backend[ReferenceOptions]):
 
         return limit_of(options)
 
-    def open(self, placed: Placed, options: ReferenceOptions, built: Built | None) -> Engine:
+    def open(self, placed: PlacedProgram, options: ReferenceOptions, built: BuiltProject | None) -> Engine:
         """Return an engine of the program."""
         del options, built
         from snnc.backends.reference.engine import ReferenceEngine

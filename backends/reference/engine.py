@@ -15,8 +15,8 @@ from snnc.backends.reference.optimizers import OptimizerState
 from snnc.backends.reference.stepping import StepMemory
 from snnc.backends.runtime.engine import SKIPPED, Array, Initial, OptimizerValues
 from snnc.backends.runtime.errors import NotTrainableError
-from snnc.backends.training.masks import masks_of
 from snnc.backends.training.moments import moments
+from snnc.backends.training.updates.masks import masks_of
 from snnc.compiler.ir.step_operations import NeuronAdjoint
 from snnc.compiler.ir.step_program import StepProgram
 from snnc.compiler.losses.optimizers import settings_of

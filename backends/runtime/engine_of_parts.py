@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from snnc.backends.runtime.engine import (
     Array,
@@ -14,13 +13,13 @@ from snnc.backends.runtime.engine import (
     OptimizerValues,
     ResumableEngine,
     accumulates,
-    profile_of,
 )
+from snnc.backends.runtime.engine_wrapper import EngineWrapper
 from snnc.compiler.tiles.partition import Correspondence
 
 
-class EngineOfParts:
-    """Forwards all calls in the author's order; see :class:`snnc.backends.runtime.engine.Engine`.
+class EngineOfParts(EngineWrapper[Engine]):
+    """Forwards all calls in the author's order; counters are those of the parts' buses.
 
     Parameters
     ----------
@@ -31,18 +30,8 @@ class EngineOfParts:
     """
 
     def __init__(self, engine: Engine, between: Correspondence) -> None:
-        self.engine = engine
+        super().__init__(engine)
         self.between = between
-
-    @property
-    def steps(self) -> int | None:
-        """T of its sequences."""
-        return self.engine.steps
-
-    @property
-    def batch(self) -> int | None:
-        """B of its sequences."""
-        return self.engine.batch
 
     def forward(self, inputs: Mapping[str, Array], initial: Initial) -> dict[str, Array]:
         """See :class:`~snnc.backends.runtime.engine.Engine`."""
@@ -90,15 +79,3 @@ class EngineOfParts:
         assert isinstance(self.engine, ResumableEngine)
         parts = {m: self.between.parameters_of_parts(kept) for m, kept in values.moments.items()}
         self.engine.set_optimizer(OptimizerValues(values.updates, parts, values.loss_scale))
-
-    def counters(self) -> dict[str, int]:
-        """See :class:`~snnc.backends.runtime.engine.Engine`; buses are those of the parts."""
-        return self.engine.counters()
-
-    def profile(self) -> dict[str, Any]:
-        """The engine's own report."""
-        return profile_of(self.engine)
-
-    def close(self) -> None:
-        """See :class:`~snnc.backends.runtime.engine.Engine`."""
-        self.engine.close()

@@ -1,4 +1,4 @@
-"""Built files in the cache folder, each with a digest of all that was built with it, which is checked at every use."""
+"""Built files in the cache folder, each with a digest of its whole entry, which is checked at every use."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def build_lock(target: Path) -> Iterator[None]:
         try:
             yield
         finally:
-            path.unlink(missing_ok=True)  # the others find what was built
+            path.unlink(missing_ok=True)  # the others find the entry
 
 
 def record_digest(folder: Path) -> None:

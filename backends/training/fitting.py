@@ -18,17 +18,17 @@ from snnc.backends.runtime.engine import Engine
 from snnc.backends.runtime.errors import CheckpointError, ResumeError, UnsharedTargetError
 from snnc.backends.runtime.history import Epoch, History, TrainingProgress
 from snnc.backends.runtime.weights import read_weight_file
-from snnc.backends.training.batches import Batch, TrainingData
-from snnc.backends.training.checkpoint import Checkpoints, Position, TrainingRecipe, check_same, position_in, set_entries
+from snnc.backends.training.data.batches import Batch, TrainingData
 from snnc.backends.training.loop import Upcoming, train
-from snnc.backends.training.masks import check_alone
 from snnc.backends.training.plan import LearningRate, learning_rate, rate_in_words
-from snnc.backends.training.progress import ProgressFile, ProgressGuard
-from snnc.backends.training.ranks import Ranks, leads, processes, ranks_for
-from snnc.backends.training.run_values import RunValues
-from snnc.backends.training.schedules import Moment
-from snnc.backends.training.updates import Updates
-from snnc.backends.training.watching import Watching
+from snnc.backends.training.saving.checkpoint import Checkpoints, Position, TrainingRecipe, check_same, position_in, set_entries
+from snnc.backends.training.saving.progress import ProgressFile, ProgressGuard
+from snnc.backends.training.schedules import TrainingPosition
+from snnc.backends.training.updates.masks import check_alone
+from snnc.backends.training.updates.ranks import Ranks, leads, processes, ranks_for
+from snnc.backends.training.updates.run_values import RunValues
+from snnc.backends.training.updates.updates import Updates
+from snnc.backends.training.validation.watching import Watching
 from snnc.compiler.ir.step_program import StepProgram
 
 SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -144,11 +144,11 @@ class _Watch:
         self.updates = begin.updates
         """Finished updates."""
         self.seen = begin.seen
-        """See :class:`~snnc.backends.training.batches.Batch`."""
+        """See :class:`~snnc.backends.training.data.batches.Batch`."""
         self.validated = list(begin.validated)
         self.logs = call.watching.logs(begin)
 
-    def after_batch(self, batch: Batch, when: Moment, losses: Sequence[float]) -> bool:
+    def after_batch(self, batch: Batch, when: TrainingPosition, losses: Sequence[float]) -> bool:
         """See :class:`~snnc.backends.training.loop.Watch`."""
         epoch, number, known = when.epoch or 0, len(losses) - 1, self.begin.batches
         if not math.isfinite(losses[-1]):
@@ -237,7 +237,7 @@ def _trained(call: FitArguments, begin: Position, program: StepProgram, engine: 
             guard.save(begin)
         watch = _Watch(call, begin, guard, lambda: updates.stopping)
 
-        def step(batch: Batch, when: Moment, upcoming: Upcoming) -> float:
+        def step(batch: Batch, when: TrainingPosition, upcoming: Upcoming) -> float:
             losses = None if call.watching.validate is None else [loss for loss, _ in watch.validated]
             when = replace(when, losses=losses)
             watch.rate = rate(when)

@@ -10,18 +10,18 @@ from typing import Protocol, TypeAlias
 import numpy as np
 
 from snnc.backends.runtime.history import Epoch, History
-from snnc.backends.training.batches import Batch, TrainingData
-from snnc.backends.training.checkpoint import Position
-from snnc.backends.training.schedules import Moment
+from snnc.backends.training.data.batches import Batch, TrainingData
+from snnc.backends.training.saving.checkpoint import Position
+from snnc.backends.training.schedules import TrainingPosition
 
 Upcoming: TypeAlias = Callable[[], Batch | None]
-"""Returns the following batch of the epoch, None if there is none; a stream makes it when it is asked for."""
+"""Returns the following batch of the epoch, None if there is none; a stream makes it on request."""
 
 
 class Watch(Protocol):
     """Observer of a training."""
 
-    def after_batch(self, batch: Batch, when: Moment, losses: Sequence[float]) -> bool:
+    def after_batch(self, batch: Batch, when: TrainingPosition, losses: Sequence[float]) -> bool:
         """Receive the batch and the moment of an update, and the losses of the epoch so far; return whether to stop here."""
         ...
 
@@ -34,7 +34,7 @@ class Watch(Protocol):
         ...
 
 
-def train(data: TrainingData, begin: Position, step: Callable[[Batch, Moment, Upcoming], float], watch: Watch) -> History:
+def train(data: TrainingData, begin: Position, step: Callable[[Batch, TrainingPosition, Upcoming], float], watch: Watch) -> History:
     """Call ``step(batch, moment, upcoming)``, which returns the loss of an update, for every remaining batch."""
     history, losses, updates, seen = History(dropped=data.dropped), list(begin.losses), begin.updates, begin.seen
     for epoch in range(begin.epoch, begin.until):
@@ -42,7 +42,7 @@ def train(data: TrainingData, begin: Position, step: Callable[[Batch, Moment, Up
         sizes, found = data.remaining(epoch, len(losses), seen)
         with closing(_Batches(found)) as batches:
             while (batch := batches.take()) is not None:
-                when = Moment(updates, epoch, data.batches or None)
+                when = TrainingPosition(updates, epoch, data.batches or None)
                 losses.append(step(batch, when, batches.upcoming))
                 sizes.append(batch.count)
                 updates += 1
@@ -83,7 +83,7 @@ class _Batches:
         return self._looked_at[0]
 
     def close(self) -> None:
-        """End what makes the batches."""
+        """Close the source of the batches."""
         close = getattr(self._found, "close", None)
         if close is not None:
             close()

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 from snnc.backends.runtime.engine import Engine
 from snnc.backends.runtime.errors import BatchSizeError, TrainingOptionError
-from snnc.backends.training.schedules import Moment, parse_schedule, schedule_text, value_at
+from snnc.backends.training.schedules import TrainingPosition, parse_schedule, schedule_text, value_at
 from snnc.compiler.losses.optimizers import Optimizer
 
 LearningRate: TypeAlias = float | str | Callable[[int], float] | None
@@ -73,7 +73,7 @@ def update_size(batch: int, accumulate: int) -> int:
     return batch * accumulate
 
 
-def learning_rate(optimizer: Optimizer, wanted: LearningRate) -> Callable[[Moment], float]:
+def learning_rate(optimizer: Optimizer, wanted: LearningRate) -> Callable[[TrainingPosition], float]:
     """Return the learning rate of each update.
 
     Raises
@@ -83,7 +83,7 @@ def learning_rate(optimizer: Optimizer, wanted: LearningRate) -> Callable[[Momen
     """
     schedule = parse_schedule(wanted) if isinstance(wanted, str) else wanted
 
-    def rate(when: Moment) -> float:
+    def rate(when: TrainingPosition) -> float:
         given: Any = value_at(schedule, when) if callable(schedule) else optimizer.lr if schedule is None else schedule
         value = float(given) if not isinstance(given, bool) and isinstance(given, Real) else math.nan
         if not (math.isfinite(value) and value >= 0):
@@ -95,7 +95,7 @@ def learning_rate(optimizer: Optimizer, wanted: LearningRate) -> Callable[[Momen
 
 
 def rate_in_words(wanted: LearningRate) -> float | str | None:
-    """Return a learning rate as a checkpoint names it: a number, the text of a schedule, or None for functions and the optimizer's."""
+    """Return a learning rate for a checkpoint: a number, the text of a schedule, or None for functions and the optimizer's."""
     schedule = parse_schedule(wanted) if isinstance(wanted, str) else wanted
     if schedule is None or callable(schedule):
         return None if schedule is None else schedule_text(schedule)

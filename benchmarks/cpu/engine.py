@@ -12,7 +12,7 @@ from snnc.compiler.ir.graph import Array
 from snnc.errors import BenchError
 
 
-class Engine(Protocol):
+class BenchmarkEngine(Protocol):
     """A model with its optimiser and one batch.
 
     It is built from a :class:`~snnc.benchmarks.cpu.problem.TrainingStepProblem`, a mode and a variant.
@@ -48,7 +48,7 @@ class Entry:
     engine, mode
         Names in the rows.
     module
-        The module with its ``Engine``.
+        The module with its class, ``ENGINE``.
     variants
         Ways to run it; the fastest one on a workload is compared.
     note

@@ -38,7 +38,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Final
 
-from snnc.benchmarks.cpu.engine import Engine
+from snnc.benchmarks.cpu.engine import BenchmarkEngine
 from snnc.benchmarks.cpu.equality import UPDATES, write_answer
 from snnc.benchmarks.cpu.memory import peak_bytes, reset_peak, resident_bytes
 from snnc.benchmarks.cpu.problem import read_problem
@@ -57,7 +57,7 @@ class Worker:
 
     def __init__(self, module: Any, mode: str, variant: str, device: str) -> None:
         self._module, self._mode, self._variant, self._device = module, mode, variant, device
-        self._engine: Engine | None = None
+        self._engine: BenchmarkEngine | None = None
         gc.collect()
         self._base = resident_bytes()
 
@@ -82,8 +82,8 @@ class Worker:
                 return {"peak_mb": max(0, peak_bytes() - self._base) / 1e6}
         return {"error": f"there is no request {request['do']!r}"}
 
-    def _make(self, data: str) -> Engine:
-        engine: Engine = self._module.Engine(read_problem(Path(data)), self._mode, self._variant, self._device)
+    def _make(self, data: str) -> BenchmarkEngine:
+        engine: BenchmarkEngine = self._module.ENGINE(read_problem(Path(data)), self._mode, self._variant, self._device)
         return engine
 
     def _check(self, request: dict[str, Any]) -> None:
@@ -97,7 +97,7 @@ class Worker:
             weights.append(engine.weights())
         write_answer(Path(request["out"]), losses, gradients, weights)
 
-    def _opened(self) -> Engine:
+    def _opened(self) -> BenchmarkEngine:
         if self._engine is None:
             raise RuntimeError("nothing is open")
         return self._engine

@@ -20,7 +20,7 @@ from snnc.benchmarks.cpu.workloads import Workload
 from snnc.benchmarks.cuda.bound import bound
 from snnc.benchmarks.cuda.entries import CUDA_ENTRIES
 from snnc.benchmarks.cuda.gpu import H200, Gpu, gpu_here
-from snnc.benchmarks.cuda.lines import Line, SuiteSettings
+from snnc.benchmarks.cuda.lines import BenchLine, SuiteSettings
 from snnc.benchmarks.cuda.preparation import PreparedFiles, prepare_workloads, versions_of
 from snnc.benchmarks.cuda.resuming import SAME, is_there, key_of, read_rows, without
 from snnc.benchmarks.cuda.suite import measure
@@ -142,7 +142,7 @@ class _Suite:
     def run(self, workloads: Sequence[Workload], requested: Sequence[Entry]) -> None:
         """Prepare everything, then measure one workload after the other."""
         versions = versions_of(requested, self.settings.device)
-        plan: list[tuple[Workload, list[Line]]] = []
+        plan: list[tuple[Workload, list[BenchLine]]] = []
         for workload in workloads:
             lines = [line for entry in requested if (line := self._line(workload, entry, versions[entry.module])) is not None]
             if lines:
@@ -155,7 +155,7 @@ class _Suite:
             for workload, lines in plan:
                 self._measure(workload, lines, ready, versions)
 
-    def _line(self, workload: Workload, entry: Entry, versions: Mapping[str, str] | str) -> Line | None:
+    def _line(self, workload: Workload, entry: Entry, versions: Mapping[str, str] | str) -> BenchLine | None:
         """Return the line to measure; None if it was measured before, or cannot run."""
         if isinstance(versions, str):
             self._leave_out(workload, [named(workload, entry) | {"reason": versions}])
@@ -164,14 +164,14 @@ class _Suite:
             self.report(f"{workload.label} {entry.engine} {entry.mode}: measured before")
             return None
         several = len(entry.variants) > 1 and self.settings.ways != ALL
-        return Line(entry, load_choice(self._identity(workload, entry, versions)) if several else None)
+        return BenchLine(entry, load_choice(self._identity(workload, entry, versions)) if several else None)
 
-    def _measure(self, workload: Workload, lines: Sequence[Line], ready: PreparedFiles, versions: Mapping[str, Any]) -> None:
+    def _measure(self, workload: Workload, lines: Sequence[BenchLine], ready: PreparedFiles, versions: Mapping[str, Any]) -> None:
         if workload.label in ready.lost:
             self._leave_out(workload, [named(workload, one.entry) | {"reason": ready.lost[workload.label]} for one in lines])
             return
 
-        def keep(one: Line) -> None:
+        def keep(one: BenchLine) -> None:
             if one.choice is not None and one.choice.by == TRIAL:
                 store_choice(self._identity(workload, one.entry, versions[one.entry.module]), one.choice)
 

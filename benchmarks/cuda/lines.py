@@ -45,7 +45,7 @@ class SuiteSettings:
 
 
 @dataclass
-class Line:
+class BenchLine:
     """An engine in one of its modes, until its row is measured.
 
     Attributes
@@ -99,11 +99,11 @@ class Line:
         return self.choice.to_data()
 
 
-Task = tuple[Line, str]
+Task = tuple[BenchLine, str]
 """A line and a variant to start."""
 
 
-def ready(lines: Sequence[Line], files: Files, settings: SuiteSettings) -> None:
+def ready(lines: Sequence[BenchLine], files: Files, settings: SuiteSettings) -> None:
     """Prepare lines for timing: one variant of each runs (or all, if requested), and its numbers agree with the reference."""
     while todo := [one for one in lines if not one.runners and one.waiting]:
         again = _start([(one, way) for one in todo for way in one.waiting], files, settings)
@@ -167,7 +167,7 @@ def _record(task: Task, found: EngineProcess | EngineError) -> None:
         line.left_out[way] = str(found)
 
 
-def _choose(lines: Sequence[Line], ways: str) -> None:
+def _choose(lines: Sequence[BenchLine], ways: str) -> None:
     """Time the variants of each line and end all but the fastest, unless all are requested."""
     for one in lines:
         if len(one.entry.variants) > 1 and one.choice is None and ways != ALL:
@@ -176,7 +176,7 @@ def _choose(lines: Sequence[Line], ways: str) -> None:
                 one.end(way)
 
 
-def _try(one: Line) -> None:
+def _try(one: BenchLine) -> None:
     """Time a few steps of the variants that were not tried yet."""
     for way, runner in list(one.runners.items()):
         try:
@@ -188,7 +188,7 @@ def _try(one: Line) -> None:
             one.end(way, str(error))
 
 
-def _compare(lines: Sequence[Line], files: Files, settings: SuiteSettings) -> None:
+def _compare(lines: Sequence[BenchLine], files: Files, settings: SuiteSettings) -> None:
     """End variants whose numbers differ from the reference, and report the choice."""
     tasks = [(one, way) for one in lines for way in one.runners]
 

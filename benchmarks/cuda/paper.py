@@ -24,7 +24,7 @@ from snnc.benchmarks.cuda.command import device_at_hand
 from snnc.benchmarks.log import logged_runs
 from snnc.benchmarks.nets import names
 from snnc.benchmarks.patterns import matching
-from snnc.benchmarks.suites import CLOCKS, SECONDS, Task, run
+from snnc.benchmarks.suites import CLOCKS, SECONDS, SuiteTask, run
 
 SUITES: Final = ("logged", "multi_layer", "multi_neuron", "multi_ipu")
 MEASURED: Final = "measured"
@@ -77,7 +77,7 @@ def reason_without_gpu() -> str:
 
 def predicted(name: str, target: str | None) -> dict[str, Any]:
     """Return snnc's predicted step on IPUs."""
-    found = run(Task(name, "snnc", target, False))
+    found = run(SuiteTask(name, "snnc", target, False))
     shared = {"kind": PREDICTED, "target": found.get("target") or target, "ipus": found.get("ipus")}
     if not found.get("fits"):
         return shared | {"ms": None, "reason": found.get("error", "does not fit")}

@@ -17,7 +17,7 @@ from snnc.benchmarks.cpu.engine import Entry
 from snnc.benchmarks.cpu.process import EngineError, Process
 from snnc.benchmarks.cpu.suite import WHOLE_PROBLEM, Files, Report
 from snnc.benchmarks.cpu.workloads import Workload
-from snnc.benchmarks.cuda.lines import Line, SuiteSettings
+from snnc.benchmarks.cuda.lines import BenchLine, SuiteSettings
 from snnc.benchmarks.cuda.preparation_process import NUMBERS, PROBLEM, PROJECT, prepare, read_files
 
 _THREADS: Final = 2
@@ -51,7 +51,7 @@ def versions_of(entries: Sequence[Entry], device: str) -> dict[str, dict[str, st
 
 
 def prepare_workloads(
-    plan: Sequence[tuple[Workload, Sequence[Line]]], folder: Path, settings: SuiteSettings, report: Report
+    plan: Sequence[tuple[Workload, Sequence[BenchLine]]], folder: Path, settings: SuiteSettings, report: Report
 ) -> PreparedFiles:
     """Prepare workloads in parallel processes; variants that fail are removed from their lines.
 
@@ -78,7 +78,7 @@ def prepare_workloads(
         problems = [begin(PROBLEM, workload) for workload, _ in plan]
         programs = [(workload, mode, begin(PROJECT, workload, mode)) for workload, lines in plan for mode in _programs(lines)]
         numbers = [begin(NUMBERS, workload) for workload, _ in plan]
-        compiled: list[tuple[Line, str, Future[None]]] = []
+        compiled: list[tuple[BenchLine, str, Future[None]]] = []
         for (workload, lines), problem in zip(plan, problems, strict=True):
             if not _failure(problem):
                 data = str(folder / workload.label / WHOLE_PROBLEM)
@@ -103,13 +103,13 @@ def prepare_workloads(
     return ready
 
 
-def _programs(lines: Sequence[Line]) -> list[str]:
+def _programs(lines: Sequence[BenchLine]) -> list[str]:
     """Modes of snnc that need a separate program."""
     modes = [one.entry.mode for one in lines if one.entry.engine == "snnc"]
     return list(dict.fromkeys("exact" if mode in ("events", "checkpoint") else mode for mode in modes))
 
 
-def _first_step(one: Line, way: str, data: str, settings: SuiteSettings) -> None:
+def _first_step(one: BenchLine, way: str, data: str, settings: SuiteSettings) -> None:
     """Let a compiler fill its cache."""
     with Process(one.entry, way, processors(), settings.device, _FEW_THREADS) as process:
         process.ask("open", settings.first_step_s, data=data)

@@ -11,7 +11,7 @@ from snnc.benchmarks.cpu.rows import row
 from snnc.benchmarks.cpu.suite import Files, Report, named, take_turns
 from snnc.benchmarks.cpu.workloads import Workload
 from snnc.benchmarks.cuda.gpu import used_bytes
-from snnc.benchmarks.cuda.lines import Line, SuiteSettings, ready
+from snnc.benchmarks.cuda.lines import BenchLine, SuiteSettings, ready
 
 TURN_S: Final = 60.0
 """Time limit of an engine's turn, in seconds."""
@@ -20,10 +20,10 @@ TURN_S: Final = 60.0
 def measure(
     workload: Workload,
     files: Files,
-    lines: Sequence[Line],
+    lines: Sequence[BenchLine],
     settings: SuiteSettings,
     report: Report,
-    keep: Callable[[Line], None] = lambda line: None,
+    keep: Callable[[BenchLine], None] = lambda line: None,
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Measure one workload; nothing else may run meanwhile.
 
@@ -70,7 +70,7 @@ def measure(
     return rows, left_out
 
 
-def _outcome(one: Line) -> str:
+def _outcome(one: BenchLine) -> str:
     if not one.runners:
         return f"left out, {one.reason}"
     tried = ", ".join(f"{way} {ms:.4g} ms" for way, ms in one.trial_ms.items())

@@ -23,7 +23,7 @@ DASHES: Final = {"predicted": "", "emulated": "2 2", "measured": "8 3", "publish
 
 
 @dataclass(frozen=True)
-class Line:
+class ChartLine:
     """One series, placed: `marks` are (x, y, title, fits)."""
 
     label: str
@@ -83,14 +83,14 @@ def _across(figure: Figure, points: Sequence[Point], names: Sequence[str]) -> Ax
     return Axis(axis.place, ticks if len(ticks) <= 12 else axis.ticks)
 
 
-def _line(label: str, number: int, points: Sequence[Point], across: Axis, up: Axis, names: Sequence[str]) -> Line:
+def _line(label: str, number: int, points: Sequence[Point], across: Axis, up: Axis, names: Sequence[str]) -> ChartLine:
     marks = []
     for p in points:
         x = across.place(float(names.index(p.x)) if isinstance(p.x, str) else p.x)
         fits = p.y is not None
         marks.append((round(x, 1), round(up.place(p.y), 1) if p.y is not None else TOP - 6, f"{label}, {_text(p)}", fits))
     path = "" if names else " ".join(f"{x},{y}" for x, y, _, fits in marks if fits)
-    return Line(label, layer_colour(number), DASHES[points[0].kind], path, tuple(marks))
+    return ChartLine(label, layer_colour(number), DASHES[points[0].kind], path, tuple(marks))
 
 
 def _text(point: Point) -> str:

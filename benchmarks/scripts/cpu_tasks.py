@@ -24,7 +24,7 @@ import task_data
 
 
 @dataclass(frozen=True)
-class Task:
+class TrainingTask:
     """A data set, and the settings of its training."""
 
     data: Callable[[], tuple[Any, Any, Any, Any]]
@@ -41,14 +41,14 @@ def split(x: Any, y: Any, test: int) -> tuple[Any, Any, Any, Any]:
 
 
 TASKS = {
-    "digits": Task(task_data.digits, 100, 10, 15, 32, 2e-3, 4.0),
-    "yin-yang": Task(lambda: split(*task_data.yin_yang(6000, 0), 1000), 120, 3, 30, 64, 2e-3, 5.0),
-    "randman": Task(lambda: split(*task_data.randman(6000, 0), 1000), 128, 10, 15, 64, 2e-3, 5.0),
+    "digits": TrainingTask(task_data.digits, 100, 10, 15, 32, 2e-3, 4.0),
+    "yin-yang": TrainingTask(lambda: split(*task_data.yin_yang(6000, 0), 1000), 120, 3, 30, 64, 2e-3, 5.0),
+    "randman": TrainingTask(lambda: split(*task_data.randman(6000, 0), 1000), 128, 10, 15, 64, 2e-3, 5.0),
 }
 ENGINES = ("snntorch", "snnc")
 
 
-def initial(task: Task, inputs: int, seed: int) -> dict[str, Any]:
+def initial(task: TrainingTask, inputs: int, seed: int) -> dict[str, Any]:
     """Uniform weights over the square root of the inputs; no biases before training."""
     rng = np.random.default_rng(seed)
     shapes = {"hidden": (task.hidden, inputs), "readout": (task.classes, task.hidden)}
@@ -57,13 +57,15 @@ def initial(task: Task, inputs: int, seed: int) -> dict[str, Any]:
     return found | {f"{n}.bias": np.zeros(s[0], np.float32) for n, s in shapes.items()}
 
 
-def orders(task: Task, samples: int, seed: int) -> list[Any]:
+def orders(task: TrainingTask, samples: int, seed: int) -> list[Any]:
     """Samples of each epoch, in order; a remainder that does not fill a batch is omitted."""
     rng = np.random.default_rng(1000 + seed)
     return [rng.permutation(samples)[: samples // task.batch * task.batch] for _ in range(task.epochs)]
 
 
-def train_snnc(task: Task, data: tuple[Any, Any, Any, Any], weights: dict[str, Any], orders: list[Any], target: str) -> dict[str, Any]:
+def train_snnc(
+    task: TrainingTask, data: tuple[Any, Any, Any, Any], weights: dict[str, Any], orders: list[Any], target: str
+) -> dict[str, Any]:
     import snnc
 
     x, y, test_x, test_y = data
@@ -84,7 +86,9 @@ def train_snnc(task: Task, data: tuple[Any, Any, Any, Any], weights: dict[str, A
         return {"accuracy": session.evaluate(test_x, test_y), "seconds": seconds, "build_s": start - begin}
 
 
-def train_snntorch(task: Task, data: tuple[Any, Any, Any, Any], weights: dict[str, Any], orders: list[Any], target: str) -> dict[str, Any]:
+def train_snntorch(
+    task: TrainingTask, data: tuple[Any, Any, Any, Any], weights: dict[str, Any], orders: list[Any], target: str
+) -> dict[str, Any]:
     import snntorch
     import torch
     from torch.nn import functional

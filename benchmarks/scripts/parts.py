@@ -21,7 +21,7 @@ from snnc.compiler.tiles.planning.activity import Activity
 from snnc.compiler.tiles.planning.parting import IMBALANCE, Parter, activity_of
 from snnc.compiler.tiles.planning.placing import map_program, parter_of
 from snnc.driver.lowering import lower_graph
-from snnc.options.compile_options import Options, options
+from snnc.options.compile_options import CompileOptions, options
 
 
 def main() -> None:
@@ -56,7 +56,7 @@ def cuts(parter: Parter, numbers: list[int], names: list[str]) -> None:
             print(f"{name:12} {number:5d} {graph.cut(part, number):11.1f} {graph.imbalance(part, number):8.1%} {seconds:8.1f}", flush=True)
 
 
-def times(parter: Parter, chosen: Options, numbers: list[int]) -> None:
+def times(parter: Parter, chosen: CompileOptions, numbers: list[int]) -> None:
     """Predicted milliseconds of a step, whole and in parts."""
     machine = load_target(chosen.target)
     for number in (1, *numbers):

@@ -30,7 +30,7 @@ def cache_dir() -> Path:
     Raises
     ------
     CacheFolderError
-        It cannot be made, or there is no home folder for it.
+        The folder cannot be made, or there is no home folder for it.
     UnsafeCacheError
         Another user could write to it.
     """
@@ -48,7 +48,7 @@ def cache_folder() -> Path:
     Raises
     ------
     CacheFolderError
-        There is no home folder for it.
+        There is no home folder.
     """
     if chosen := os.environ.get("SNNC_CACHE"):
         return Path(chosen)
@@ -60,7 +60,7 @@ def cache_folder() -> Path:
         from snnc.compiler.errors import CacheFolderError
 
         raise CacheFolderError(
-            f"snnc keeps what it builds in the home folder, and there is none: HOME is not set, and user {os.getuid()} has no entry in "
+            f"snnc stores its builds in the home folder, and there is none: HOME is not set, and user {os.getuid()} has no entry in "
             "/etc/passwd; name a folder for it: SNNC_CACHE=FOLDER."
         ) from None
 
@@ -87,13 +87,13 @@ def _check(folder: Path) -> None:
 
     where, why = (real, fault) if fault is not None else above or (real, "")
     raise UnsafeCacheError(
-        f"snnc executes what it keeps in {str(folder)!r}, and {str(where)!r} {why}; take the folder over and close it (chown, chmod go-w), "
+        f"snnc executes files in {str(folder)!r}, and {str(where)!r} {why}; make it your own and private (chown, chmod go-w), "
         "or name a folder of your own: SNNC_CACHE=FOLDER."
     )
 
 
 def _is_cache(folder: Path) -> bool:
-    """Whether a folder holds only a cache of snnc; a folder with other uses keeps its permissions."""
+    """Return whether a folder holds only a cache of snnc; a folder with other uses keeps its permissions."""
     return all(entry.name.removeprefix(".").startswith(_OWN_ENTRIES) for entry in os.scandir(folder))
 
 
@@ -114,7 +114,7 @@ def keeping(folder: Path) -> Iterator[None]:
         copied = isinstance(error, shutil.Error) and isinstance(error.args[0], list)
         reason = error.args[0][0][-1] if copied else error.strerror or str(error)
         raise CacheFolderError(
-            f"snnc keeps what it builds in {str(folder)!r}, which cannot be written: {reason}; make room there, or name another folder: "
+            f"snnc stores its builds in {str(folder)!r}, which cannot be written: {reason}; make room there, or name another folder: "
             "SNNC_CACHE=FOLDER."
         ) from None
 
@@ -137,7 +137,7 @@ def read_checked(path: Path, largest: int) -> bytes | None:
     Raises
     ------
     OSError
-        It cannot be read.
+        The file cannot be read.
     """
     with path.open("rb") as stream:
         data = stream.read(largest + 1)

@@ -15,7 +15,7 @@ _GROUP: Final = stat.S_IWGRP
 
 
 def whose(found: os.stat_result) -> str | None:
-    """Return the owner's name of a file if that is neither this user nor root; else None."""
+    """Return the name of a file's owner if it is neither this user nor root; else None."""
     return None if found.st_uid in (os.geteuid(), ROOT) else _user_name(found.st_uid)
 
 
@@ -31,7 +31,7 @@ def who_writes(found: os.stat_result) -> str | None:
 
 
 def fault_of(path: Path) -> str | None:
-    """Return why a file or folder is not safe to load, as words that follow its name; None if it is safe."""
+    """Return why a file or folder is not safe to load, as a predicate for its name; None if it is safe."""
     found = path.lstat()
     owner, writer = whose(found), who_writes(found)
     if owner is not None:
@@ -55,7 +55,7 @@ def fault_above(path: Path) -> tuple[Path, str] | None:
 
 
 def _is_own_group(group: int) -> bool:
-    """Whether a group has no members other than this user and root, according to the group file."""
+    """Return whether a group has no members other than this user and root, according to the group file."""
     import grp
 
     if group not in (os.getegid(), ROOT):

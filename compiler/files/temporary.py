@@ -1,4 +1,4 @@
-"""Temporary folders and files that do not outlive their process for long.
+"""Temporary folders and files that are deleted with their process, or by a later one if it was killed.
 
 Each holds, or is, a file that its process keeps locked: the system releases the lock however the process ends. An entry with the mark
 but without a lock belongs to a killed process; the next process that needs such a place removes it, as ``snnc clean`` does.
@@ -37,7 +37,7 @@ class HeldFolder:
     Raises
     ------
     OSError
-        It cannot be made.
+        The folder cannot be made.
     TemporaryFolderError
         The system has no folder for temporary files.
     """
@@ -82,7 +82,7 @@ def temporary_file(path: Path) -> Iterator[tuple[int, Path]]:
     Raises
     ------
     OSError
-        It cannot be made.
+        The file cannot be made.
     """
     for left in path.parent.glob(f".{_escaped(path.name)}.*{SUFFIX}"):
         _remove_file(left)

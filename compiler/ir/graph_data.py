@@ -73,9 +73,9 @@ def graph_from_data(data: object, find: FindArray) -> Graph:
 
 
 def edges_in_order(graph: Graph) -> list[Edge]:
-    """Return the edges in an order that, added one by one, gives every node its incoming and its outgoing edges in the same order.
+    """Return the edges in an order that preserves the order of each node's incoming and outgoing edges when they are added one by one.
 
-    The order of incoming edges is that of sums, which rounding can see.
+    Incoming edges are summed in their order, which affects rounding.
     """
     ends: dict[tuple[str, str], list[Edge]] = {}
     for edge in graph.edges:
@@ -283,7 +283,7 @@ def decoded(hint: Any, value: Any, at: str, where: str, decode: Callable[[Any, A
 
 
 def wrong_value(where: str, wanted: str, value: object) -> GraphDataError:
-    """Return the error for a value that should have been something else."""
+    """Return the error for a value of the wrong type."""
     return GraphDataError(f"the description of the network is wrong: {where} must be {wanted}, but is {repr(value)[:80]}.")
 
 

@@ -85,7 +85,7 @@ class PopulationPlan:
         return tuple(dict.fromkeys(block.tile for block in self.blocks))
 
     def replica_tiles(self, replica: int) -> range:
-        """Tiles of one replica."""
+        """Return the tiles of one replica."""
         return range(self.starts[replica], self.starts[replica] + self.width)
 
 
@@ -147,7 +147,7 @@ class BusPlan:
     source, buffer
         Input or population id, and the moved StepProgram buffer.
     width
-        Values a sample and step.
+        Values per sample and step.
     kind
         "events" (ids of spikes) or "values" (all values).
     lag
@@ -180,7 +180,7 @@ class BusPlan:
 
 @dataclass(frozen=True)
 class ConnectionPlan:
-    """A connection of population `target` reads bus `bus`; its weights lie with the target's blocks (and again with the source's).
+    """A connection of population `target` reads bus `bus`; its weights are stored with the target's blocks (and again with the source's).
 
     `packed` is the number of bundles of the target's tiles that put rows of these weights side by side before they go to the source; 0:
     the source reads them from the blocks. See :mod:`snnc.compiler.tiles.gradients.packing`.
@@ -191,6 +191,31 @@ class ConnectionPlan:
     delay: int
     target: str = ""
     packed: int = 0
+
+
+@dataclass(frozen=True)
+class PhaseLoop:
+    """A loop of the slowest vertex of a superstep's busiest tile, in the mean over the runs in which it has a step.
+
+    Attributes
+    ----------
+    vertex
+        The vertex, with the name of its population or source.
+    name
+        What a trip works on: "weights of a spike".
+    trips, cycles
+        Expected trips of a run, and worker cycles of a trip.
+    """
+
+    vertex: str
+    name: str
+    trips: float
+    cycles: float
+
+    @property
+    def total(self) -> float:
+        """Worker cycles in a run."""
+        return self.trips * self.cycles
 
 
 @dataclass(frozen=True)
@@ -211,6 +236,8 @@ class Phase:
         Bytes that the busiest tile receives in one run.
     busiest_tile
         The tile that determines `compute`.
+    loops
+        Loops of the slowest vertex there, the one with most cycles first; empty where they are not described one by one.
     """
 
     name: str
@@ -221,6 +248,7 @@ class Phase:
     exchange: float
     bytes_in: int
     busiest_tile: int
+    loops: tuple[PhaseLoop, ...] = ()
 
     @property
     def cycles(self) -> float:
@@ -301,7 +329,7 @@ class Plan:
 
     @property
     def segments(self) -> Segments:
-        """How the iterations are cut."""
+        """The segments that the iterations are divided into."""
         return Segments(self.steps, self.interval, self.iterations, self.segment, self.streamed)
 
     @property

@@ -21,6 +21,7 @@ from snnc.compiler.ir.plan import (
     MemoryPhase,
     PartialSum,
     Phase,
+    PhaseLoop,
     Plan,
     PopulationPlan,
     Relay,
@@ -85,7 +86,7 @@ def _rows(table: dict[str, list[int]], kind: Any, columns: Sequence[str]) -> tup
 
 
 def plan_to_json(plan: Plan) -> str:
-    """Write `plan`."""
+    """Return `plan` as JSON text."""
     data = {
         "format": FORMAT,
         **{name: getattr(plan, name) for name in _PLAIN},
@@ -148,7 +149,7 @@ def plan_from_json(text: str) -> Plan:
                 "connections": tuple(ConnectionPlan(**c) for c in data["connections"]),
                 "memory": {name: unruns(coded) for name, coded in data["memory"].items()},
                 "memory_over_time": tuple(MemoryPhase(**m) for m in data.get("memory_over_time", ())),
-                "phases": tuple(Phase(**p) for p in data["phases"]),
+                "phases": tuple(Phase(**{**p, "loops": tuple(PhaseLoop(**loop) for loop in p.get("loops", ()))}) for p in data["phases"]),
                 "parts": {name: tuple(ids) for name, ids in data.get("parts", {}).items()},
                 "loss_tiles": tuple(data["loss_tiles"]),
                 "streaming_bytes": tuple(data.get("streaming_bytes", ())),

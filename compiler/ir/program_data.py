@@ -31,17 +31,17 @@ from snnc.compiler.neurons.neuron import NeuronModel
 
 VERSION: Final = 1
 _SHARED: Final[Mapping[str, Any]] = {"models": NeuronModel, "kernels": Kernel, "patterns": Pattern}
-"""What is listed once, by the key of its list."""
+"""Types whose equal values are stored once, by the key of their list."""
 _OPTIONS: Final = ("loss", "optimizer")
 """Fields of a program that the options hold."""
 _EQUATIONS: Final = tuple[Assignment, ...]
 _NAME: Final = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
-"""An id or the name of a buffer: emitted code holds it as it is."""
+"""An id or the name of a buffer: emitted code contains it unchanged."""
 
 Keep: TypeAlias = Callable[[Array], Any]
-"""array -> JSON types that say where it is stored."""
+"""Stores an array and returns its place as JSON types."""
 Find: TypeAlias = Callable[[Any], Array]
-"""What `Keep` returned -> the array; equal places give the same array."""
+"""Returns the array at a place from `Keep`; equal places give the same array."""
 
 
 def program_to_data(program: StepProgram, keep: Keep) -> dict[str, Any]:
@@ -176,7 +176,7 @@ def _check(program: StepProgram) -> None:
 
 
 def _names_in(op: Any) -> list[str]:
-    """Names of buffers and ids in an operation."""
+    """Return the names of buffers and ids in an operation."""
     found: list[str] = []
     for name, value in ((f.name, getattr(op, f.name)) for f in fields(op)):
         if isinstance(value, BufferValue):
@@ -193,7 +193,7 @@ def _program_fields() -> dict[str, Any]:
 
 
 def _optional(hint: Any) -> set[str]:
-    """Fields that are left out where they are empty."""
+    """Return the fields that are left out if they are empty."""
     return {f.name for f in fields(hint) if f.metadata.get("optional")}
 
 
@@ -202,7 +202,7 @@ def _list_of(hint: Any) -> str | None:
 
 
 def _number_in(known: list[Any], value: Any) -> int:
-    """Return where `value`, or an equal one, is listed; list it if it is new."""
+    """Return the position of `value`, or of an equal one, in `known`; append it if it is new."""
     for number, other in enumerate(known):
         if other is value or other == value:
             return number

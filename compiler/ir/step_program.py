@@ -68,7 +68,7 @@ class Buffer:
 
 @dataclass(frozen=True, eq=False)
 class InputInfo:
-    """A network input; `layout` is that of the model's file; a static input is the same at every step."""
+    """A network input; `layout` is the layout in the model's file; a static input is the same at every step."""
 
     id: str
     label: str

@@ -151,7 +151,7 @@ def _check_population(name: str, population: Population) -> None:
                 )
             if value.shape not in ((), population.shape):
                 raise ParameterShapeError(
-                    f"the {what} {key!r} of {name!r} has shape {value.shape}; give one number or one a neuron, {population.shape}."
+                    f"the {what} {key!r} of {name!r} has shape {value.shape}; give one number, or one per neuron: {population.shape}."
                 )
     unknown = sorted(population.learnable - set(model.parameters))
     if unknown:

@@ -37,7 +37,7 @@ class Loss(Protocol):
         output
             [T, B, classes]: spikes or membranes of every step.
         target
-            [B]: class indices; of a composed loss what it compares with.
+                [B]: class indices; for a composed loss, targets of its kind.
 
         Returns
         -------

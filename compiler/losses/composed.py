@@ -1,4 +1,4 @@
-"""Weighted sums of terms as one loss: over population-coded outputs, with targets of several kinds, and of hidden populations."""
+"""Weighted sums of terms as one loss, over population-coded outputs and hidden populations, with several kinds of targets."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ class Composed:
     terms
         At least one of them compares with targets before a network is lowered with it.
     classes
-        The outputs are groups of neurons, one a class, which are summed at every step; None: one neuron a class.
+        The outputs are groups of neurons, one per class, which are summed at every step; None: one neuron per class.
     targets
-        What the targets are, see :mod:`snnc.compiler.losses.term`.
+        Kind of the targets, see :mod:`snnc.compiler.losses.term`.
     lengths
-        Whether sequences have lengths of their own. The targets then have one column more, the number of steps that count:
+        Whether each sequence has its own length. The targets then have one more column, the number of steps that count:
         [B, 2] with classes, [B, n + 1] with values.
     slices
-        Once it is lowered: the outputs that each term reads, first and after the last.
+        After lowering: the outputs that each term reads, as (first, last + 1).
     group
-        Once it is lowered: neurons a class.
+        After lowering: neurons per class.
     """
 
     terms: tuple[Term, ...]
@@ -52,19 +52,19 @@ class Composed:
             raise UnknownLossError(f"classes is {self.classes}; a loss has 1 class or more.")
         of_steps = self.targets in ("step_classes", "step_values")
         if of_steps and self.lengths:
-            raise UnknownLossError("targets of every step say themselves which steps do not count: class -1, or NaN; leave lengths out.")
+            raise UnknownLossError("targets of every step mark the steps that do not count by class -1 or NaN; leave lengths out.")
         for term in self.terms:
             if term.reads_targets:
                 _check(term, self.targets)
 
     @property
     def port(self) -> LossPort:
-        """The port that its first term with targets reads; the first term's without any."""
+        """The port that the first term with targets reads, or the first term if none has targets."""
         return next((term for term in self.terms if term.reads_targets), self.terms[0]).port
 
     @property
     def main(self) -> Term:
-        """The first term with targets, by which predictions are made."""
+        """The first term with targets; predictions are made with it."""
         for term in self.terms:
             if term.reads_targets:
                 return term
@@ -87,11 +87,11 @@ class Composed:
     __rmul__ = __mul__
 
     def _own(self) -> tuple[int | None, TargetKind, bool] | None:
-        """What its terms with targets need; None without any."""
+        """Return the kind of targets that its terms need; None if none of them reads targets."""
         return (self.classes, self.targets, self.lengths) if any(term.reads_targets for term in self.terms) else None
 
     def simplified(self) -> Loss:
-        """Return the loss that targets have code of their own for, if this is one."""
+        """Return the equal loss of a module of its own, which targets have dedicated code for; if there is none, this loss."""
         if len(self.terms) != 1 or self.targets != "class" or self.lengths or (self.group != 1 and self.main.squares_counts):
             return self
         (term,) = self.terms
@@ -110,7 +110,7 @@ class Composed:
     # ---- reference ----------------------------------------------------------------------------------------------------
 
     def value_and_gradient(self, output: Reals, target: Array) -> tuple[float, Reals]:
-        """See :class:`~snnc.compiler.losses.base.Loss`; the output holds all slices, and the targets are of the kind `targets`."""
+        """See :class:`~snnc.compiler.losses.base.Loss`; `output` holds all slices, and `target` is of the kind :attr:`targets`."""
         goal, lengths = self._goal(target, output.shape[0])
         whole, gradient = 0.0, np.zeros_like(output)
         for term, (first, stop) in zip(self.terms, self._slices(output), strict=True):
@@ -120,7 +120,7 @@ class Composed:
         return whole, gradient
 
     def scores(self, output: Reals, lengths: Array | None = None) -> Reals:
-        """See :class:`~snnc.compiler.losses.base.Loss`: of the first term with targets, over all steps or so many."""
+        """See :class:`~snnc.compiler.losses.base.Loss`: scores of the first term with targets, over all steps or the first `lengths`."""
         first, stop = self._slices(output)[self.terms.index(self.main)]
         whole = np.full(output.shape[1], output.shape[0]) if lengths is None else lengths
         return scores_of(self.main, output[:, :, first:stop], whole)
@@ -141,15 +141,15 @@ class Composed:
 
 
 def _check(term: Term, targets: TargetKind) -> None:
-    """Refuse a term that cannot compare with such targets."""
+    """Refuse a term that cannot be compared with these targets."""
     if targets in ("step_classes", "step_values") and term.statistic != "steps":
         raise UnknownLossError(f"targets of every step are compared with every step, not with the statistic {term.statistic!r}.")
     if term.softmax and targets in ("values", "step_values"):
-        raise UnknownLossError("a cross entropy has classes as targets; of numbers, take a squared error or an equation.")
+        raise UnknownLossError("a cross entropy has classes as targets; for numbers, use a squared error or an equation.")
 
 
 def squared(statistic: Any, **more: Any) -> Term:
-    """Return a squared error with the defaults of snnTorch: first spikes at step 0 and in the last step."""
+    """Return a squared error with snnTorch's defaults: first spikes at step 0 for the right class, at the last step for all others."""
     if statistic == "first_spike":
         more = {"on": 0.0, "off": -1.0} | more
     return Term(statistic, SQUARED_ERROR, **more)

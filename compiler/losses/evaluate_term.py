@@ -18,7 +18,7 @@ Lengths = npt.NDArray[np.integer]
 
 @dataclass(frozen=True, eq=False)
 class Goal:
-    """Targets of a batch: their kind, the array, and how many outputs a class has."""
+    """Targets of a batch: their kind, the array, and the number of outputs per class."""
 
     kind: TargetKind
     values: npt.NDArray[Any]
@@ -26,7 +26,7 @@ class Goal:
 
 
 def statistic_of(term: Term, output: Reals, lengths: Lengths) -> tuple[Reals, Lengths]:
-    """Return the statistic [B, n] of outputs [T, B, n] over the first `lengths` steps, and the step at which it was read (0 if at all)."""
+    """Return the statistic [B, n] of outputs [T, B, n] over the first `lengths` steps, and the step that it comes from (0 for sums)."""
     steps, batch, width = output.shape
     counts = (np.arange(steps)[:, None] < lengths)[:, :, None]
     at = np.zeros((batch, width), dtype=np.int64)
@@ -44,7 +44,7 @@ def statistic_of(term: Term, output: Reals, lengths: Lengths) -> tuple[Reals, Le
             at = np.where(fired.any(axis=0), fired.argmax(axis=0), lengths[:, None] - 1)
             return at.astype(output.dtype), at
         case _:
-            raise AssertionError("every step is no statistic of them")
+            raise AssertionError("the values of every step are not a statistic")
     return np.take_along_axis(output, at[None], axis=0)[0], at
 
 
@@ -80,14 +80,14 @@ def value_and_gradient(term: Term, output: Reals, lengths: Lengths, goal: Goal) 
 
 
 def _inverted(term: Term, times: Reals) -> tuple[Reals, Reals]:
-    """Scores of first spikes, and their derivative by the time."""
+    """Return the scores of first spikes, and their derivative by the time."""
     if term.inverse == "negate":
         return -times, np.full_like(times, -1)
     return 1 / (times + 1), -1 / ((times + 1) * (times + 1))
 
 
 def _wanted(term: Term, like: Reals, lengths: Lengths, goal: Goal) -> Reals:
-    """Targets of a statistic, [B, n]."""
+    """Return the targets of a statistic, [B, n]."""
     length = lengths[:, None].astype(like.dtype)
     if goal.kind == "values":
         wanted = goal.values.astype(like.dtype)
@@ -101,7 +101,7 @@ def _wanted(term: Term, like: Reals, lengths: Lengths, goal: Goal) -> Reals:
 
 
 def _elementwise(term: Term, x: Reals, y: Reals | None, lengths: Lengths) -> tuple[Reals, Reals]:
-    """Losses [B] of statistics [B, n], and their gradients; outputs whose target is NaN do not count."""
+    """Return the losses [B] of statistics [B, n], and their gradients; outputs whose target is NaN do not count."""
     counts = np.ones(x.shape, dtype=bool) if y is None else ~np.isnan(y)
     found = evaluate(term.equations, {"x": x} if y is None else {"x": x, "y": np.where(counts, y, 0)})
     factor = np.array([term.scale(float(length)) for length in lengths]) / np.maximum(counts.sum(axis=1), 1)
@@ -130,7 +130,7 @@ def _of_steps(term: Term, output: Reals, lengths: Lengths, goal: Goal) -> tuple[
 
 
 def _wanted_of_steps(term: Term, output: Reals, goal: Goal) -> Reals:
-    """Targets of every step, broadcast to [T, B, n]; NaN where they do not count."""
+    """Return the targets of every step, broadcast to [T, B, n]; NaN where they do not count."""
     match goal.kind:
         case "values":
             return np.broadcast_to(goal.values.astype(output.dtype), output.shape)

@@ -1,4 +1,4 @@
-"""A loss that is computed outside: the program takes the adjoint of an output, and returns gradients."""
+"""A loss that is computed outside the program: the program takes the adjoint of an output and returns gradients."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class ExternalLoss:
     Attributes
     ----------
     relays
-        Populations whose currents' adjoints are kept of all steps, by label.
+        Labels of the populations whose currents' adjoints are stored at every step.
     """
 
     relays: tuple[str, ...] = ()

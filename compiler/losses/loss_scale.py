@@ -1,4 +1,4 @@
-"""Loss scaling: gradients that are computed times a number, so that small ones do not become 0 in 16 bits."""
+"""Loss scaling: multiply the gradient of the loss by a factor, so that small gradients do not become 0 in 16 bits."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ import numpy as np
 
 @dataclass(frozen=True)
 class LossScale:
-    """A factor of the loss's gradient, by which the update divides; an update with gradients that are not finite is skipped.
+    """The factor of the loss's gradient, by which the update divides; an update with gradients that are not finite is skipped.
 
-    The rule of a `dynamic` factor is that of torch.amp.GradScaler.
+    A `dynamic` factor follows the rule of torch.amp.GradScaler.
 
     Attributes
     ----------
     factor
-        Of the first update.
+        The factor of the first update.
     dynamic
-        Whether it changes: it shrinks with each skipped update, and grows after enough others.
+        Whether the factor changes: it shrinks with each skipped update, and grows after enough others.
     growth, interval
-        What it is multiplied by after so many updates in sequence that were not skipped.
+        The factor is multiplied by `growth` after `interval` consecutive updates that were not skipped.
     backoff
-        What it is multiplied by with a skipped update.
+        The factor is multiplied by it after a skipped update.
     """
 
     factor: float = 65536.0
@@ -35,14 +35,14 @@ class LossScale:
 
 @dataclass
 class ScaleState:
-    """The factor in use, updates in sequence that were not skipped, and all that were."""
+    """The current factor, the number of consecutive updates that were not skipped, and the number of all skipped ones."""
 
     factor: float
     good: int = 0
     skipped: int = 0
 
     def count(self, rule: LossScale, *, finite: bool) -> None:
-        """Note an update, whose gradients were `finite` or not."""
+        """Count an update; `finite` says whether its gradients were."""
         self.skipped += not finite
         if not rule.dynamic:
             return
@@ -55,6 +55,6 @@ class ScaleState:
 
 
 def _rounded(factor: float) -> float:
-    """Programs keep the factor as float32."""
+    """Round a factor to float32, as programs store it."""
     with np.errstate(over="ignore"):
         return float(np.float32(factor))

@@ -20,7 +20,7 @@ COMPARED: Final[Mapping[str, tuple[Statistic, LossPort]]] = {
     "spikes": ("steps", "spikes"),
     "membrane": ("steps", "membrane"),
 }
-"""What a cross entropy or a squared error reads, by name; ``spikes`` and ``membrane`` are those of every step."""
+"""Statistics that a cross entropy or a squared error reads, by name; ``spikes`` and ``membrane`` are the values of every step."""
 REGULARISERS: Final[Mapping[str, str]] = {
     "l1": "abs(x)",
     "l2": "x * x",
@@ -51,12 +51,12 @@ def compared_term(criterion: str, of: str, **more: Any) -> Term:
     Raises
     ------
     UnknownLossError
-        There is no such statistic.
+        The statistic is unknown.
     """
     name = key_of(of)
     name = _SYNONYMS.get(name, name)
     if name not in COMPARED:
-        raise UnknownLossError(f"a loss of {of!r} is not known; there are losses of {', '.join(COMPARED)}.")
+        raise UnknownLossError(f"there is no loss of {of!r}; choose one of {', '.join(COMPARED)}.")
     statistic, port = COMPARED["spikes" if (criterion, name) == ("ce", "rate") else name]
     more = {"port": port} | more
     return Term(statistic, **more) if criterion == "ce" else squared(statistic, **more)
@@ -68,7 +68,7 @@ def regulariser(name: str, of: str | None = None, bound: float | None = None, we
     Raises
     ------
     UnknownLossError
-        There is no such regulariser, or a bound is missing or has no use.
+        The regulariser is unknown, or a bound is missing or has no effect.
     """
     kind, _, read = name.partition("_")
     if kind not in REGULARISERS or read not in _REGULARISED:

@@ -13,24 +13,24 @@ from typing import Final, TypeAlias
 from snnc.compiler.losses.loss_scale import LossScale
 
 _PART: Final = re.compile(r" (?:(?:from|to) )?part \d+")
-"""What :mod:`snnc.compiler.tiles.partition.split` adds to the names of parts."""
+"""The suffix that :mod:`snnc.compiler.tiles.partition.split` adds to the names of parts."""
 
 
 @dataclass(frozen=True)
 class Group:
-    """Parameters with separate settings of the update.
+    """A group of parameters with its own settings of the update.
 
     Attributes
     ----------
     pattern
-        Name of the parameters in ``state_dict``, or a pattern as in :mod:`fnmatch`: ``"*.bias"``, ``"hidden.*"``. The first group
+        Name of a parameter in ``state_dict``, or a pattern as in :mod:`fnmatch`: ``"*.bias"``, ``"hidden.*"``. The first group
         that matches a parameter applies.
     lr
         Factor of the learning rate.
     weight_decay
-        Weight decay in place of the optimiser's; None: the optimiser's.
+        Weight decay of the group; None: that of the optimiser.
     frozen
-        Whether they do not change; their gradients are then not computed.
+        Whether the parameters stay fixed; their gradients are then not computed.
     """
 
     pattern: str
@@ -41,24 +41,24 @@ class Group:
 
 @dataclass(frozen=True, kw_only=True)
 class UpdateOptions:
-    """What every optimiser can do with gradients and parameters.
+    """Options that all optimisers share.
 
     Attributes
     ----------
     weight_decay
-        Factor of the parameters that is added to their gradients; of :class:`AdamW`, that shrinks the parameters themselves.
+        This factor times the parameters is added to their gradients; :class:`AdamW` subtracts it from the parameters themselves.
     clip_value
-        Each number of the gradients is brought into [-clip_value, clip_value], as by torch.nn.utils.clip_grad_value_.
+        Bound to which each number of the gradients is clipped, as by torch.nn.utils.clip_grad_value_.
     clip_norm
-        All gradients together are scaled down to this Euclidean norm where theirs is larger, as by torch.nn.utils.clip_grad_norm_,
+        Largest Euclidean norm of all gradients together; larger ones are scaled down to it, as by torch.nn.utils.clip_grad_norm_,
         after `clip_value`.
     groups
-        Parameters that are updated in a way of their own.
+        Groups of parameters with their own settings.
     accumulate
-        Whether machines reserve memory for the sum of several batches' gradients, a number for each parameter; the other targets can always
+        Whether machines reserve memory for the sum of several batches' gradients, one number per parameter; the other targets can always
         accumulate.
     loss_scale
-        Factor of the loss's gradient, by which the update divides; None: 1, and every update is made.
+        Loss scaling, see :class:`~snnc.compiler.losses.loss_scale.LossScale`; None: none.
     """
 
     weight_decay: float = 0.0
@@ -132,13 +132,13 @@ class GroupSettings:
 
 
 def group_of(optimizer: Optimizer, label: str) -> Group | None:
-    """Return the first group whose pattern matches the name of a parameter; of a part of a divided one, the name of the whole too."""
+    """Return the first group that matches a parameter by its name; a part of a divided parameter also matches by the name of the whole."""
     names = (label, _PART.sub("", label))
     return next((group for group in optimizer.groups if any(fnmatchcase(name, group.pattern) for name in names)), None)
 
 
 def settings_of(optimizer: Optimizer, label: str) -> GroupSettings:
-    """Return the numbers of the group that a parameter is in."""
+    """Return the settings of the group that a parameter belongs to."""
     group = group_of(optimizer, label)
     if group is None:
         return GroupSettings(1.0, optimizer.weight_decay)

@@ -22,7 +22,7 @@ LOSSES: Final[tuple[type[Loss], ...]] = (
 """All losses; each can be made without arguments."""
 
 _COMPOSED: Final = re.compile(r"[={*\[]|\s\+\s|:\s*lengths")
-"""What only texts of composed losses hold."""
+"""Characters that occur in texts of composed losses only."""
 _ALIASES: Final[Mapping[str, str]] = {
     "count": "ce_count",
     "spike_count": "ce_count",

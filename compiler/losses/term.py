@@ -26,11 +26,10 @@ from snnc.compiler.losses.base import LossPort
 from snnc.compiler.neurons.expression import Assignment, Expression, parse_expression, symbols
 
 Statistic: TypeAlias = Literal["count", "mean", "max", "last", "first_spike", "steps"]
-"""Of each output: sum, mean or maximum over the steps, the value of the last step, the first step with a spike, or every step."""
+"""Sum, mean or maximum of an output over the steps, its value at the last step, its first step with a spike, or its values of all steps."""
 TargetKind: TypeAlias = Literal["class", "step_classes", "values", "step_values"]
 Inverse: TypeAlias = Literal["negate", "reciprocal"]
 STATISTICS: Final = get_args(Statistic)
-TARGET_KINDS: Final = get_args(TargetKind)
 CROSS_ENTROPY: Final = "cross_entropy"
 SQUARED_ERROR: Final = "(x - y) * (x - y)"
 
@@ -42,18 +41,18 @@ class Term:
     Attributes
     ----------
     statistic
-        What of each output over time.
+        The statistic of each output over time.
     criterion
         ``"cross_entropy"``, or an equation in ``x``, the statistic of an output, and ``y``, its target; without ``y`` it needs no target.
     port
-        Whether it reads spikes or membranes.
+        The port that it reads: spikes or membranes.
     weight
         Factor.
     of
-        The population or ``"population.port"`` that it reads; None: what the loss reads.
+        The population or ``"population.port"`` that it reads; None: the output that the loss reads.
     on, off
-        For targets that are classes: ``y`` of the output of the right class, and of the others. For squared errors of counts they are
-        rates: ``int(T * on * outputs of a class)`` spikes. First spikes count from the end where they are negative: -1 is the last step.
+        For class targets: ``y`` for the output of the right class, and for all others. For squared errors of counts they are
+        rates: ``int(T * on * outputs of a class)`` spikes. Negative steps of first spikes count from the end: -1 is the last step.
     inverse
         Scores of first spikes at step t under cross entropy: ``-t``, or ``1/(t + 1)``.
     """
@@ -100,7 +99,7 @@ class Term:
         Raises
         ------
         UnknownLossError
-            The criterion is no equation in x and y.
+            The criterion is not an equation in x and y.
         """
         if self.softmax:
             return ()
@@ -112,7 +111,7 @@ class Term:
 
             return (Assignment("loss", value), *slope_of(value, "x", "slope"))
         except EquationError as error:
-            raise UnknownLossError(f"the loss {self.criterion!r} is no equation in x and y: {error.text}") from None
+            raise UnknownLossError(f"the loss {self.criterion!r} is not an equation in x and y: {error.text}") from None
 
     def scale(self, steps: float) -> float:
         """Return the factor of a sample of so many steps: that of snnTorch for squared errors of counts and of first spikes."""

@@ -1,4 +1,4 @@
-"""Composed losses as text: that of the command line, and that of project files."""
+"""Composed losses as text: in the syntax of the command line, and as JSON for project files."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def parse_composed(text: str) -> Composed:
     Raises
     ------
     UnknownLossError
-        A part is no term.
+        A part of the text is not a term.
     """
     if text.lstrip().startswith("{"):
         return from_data_text(text)
@@ -58,7 +58,7 @@ def _part(text: str) -> Composed:
     try:
         return Composed((term,), **whole) * (1.0 if factor is None else float(factor))
     except ValueError:
-        raise UnknownLossError(f"{factor!r} is no factor of a loss: {text!r}.") from None
+        raise UnknownLossError(f"{factor!r} is not a factor of a loss: {text!r}.") from None
 
 
 def _term(text: str, key: str, equation: str | None, own: dict[str, Any]) -> Term:
@@ -78,7 +78,7 @@ def _term(text: str, key: str, equation: str | None, own: dict[str, Any]) -> Ter
 
 
 def _options(text: str, options: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Options of the term, and of the whole loss."""
+    """Return the options of the term, and those of the whole loss."""
     own: dict[str, Any] = {}
     whole: dict[str, Any] = {}
     for option in filter(None, map(str.strip, options.split(","))):
@@ -94,7 +94,7 @@ def _options(text: str, options: str) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def data_text(loss: Composed) -> str:
-    """Return the text of project files, JSON: what differs from the defaults."""
+    """Return the text for project files: JSON of all fields that differ from the defaults."""
     terms = [_differing(term, Term("mean")) | {"statistic": term.statistic, "criterion": term.criterion} for term in loss.terms]
     whole = _differing(loss, Composed(loss.terms))
     return json.dumps({**whole, "terms": terms}, sort_keys=True)
@@ -110,7 +110,7 @@ def from_data_text(text: str) -> Composed:
     Raises
     ------
     UnknownLossError
-        It is damaged.
+        The text is damaged.
     """
     try:
         data = json.loads(text)

@@ -22,7 +22,7 @@ class UpdateRule:
     Attributes
     ----------
     moments
-        Values that the optimiser keeps for each number, ``moment1``, ``moment2``, …, which begin with 0.
+        Values that the optimiser stores for each number, ``moment1``, ``moment2``, …, which begin with 0.
     shares
         Name -> beta of ``1 - beta^n``, where n counts updates from 1.
     rates
@@ -32,9 +32,9 @@ class UpdateRule:
     step
         Reads ``value``, ``gradient`` (or ``clipped``), moments, rates, and with `clip_norm` ``scale``; assigns ``value`` and the moments.
     clip_norm
-        The norm that ``scale`` brings gradients to; None: there is no ``scale``.
+        The norm to which ``scale`` reduces gradients; None: there is no ``scale``.
     loss_scale
-        How the loss is scaled; gradients are divided by its factor before all else, and must be finite. None: it is not.
+        Loss scaling: gradients are first divided by its factor, and must be finite. None: none.
     """
 
     moments: tuple[str, ...]
@@ -53,12 +53,12 @@ class UpdateRule:
 
     @property
     def kept(self) -> tuple[str, ...]:
-        """The arrays that the step changes."""
+        """Names of the arrays that the step changes."""
         return ("value", *self.moments)
 
     @property
     def measured(self) -> str:
-        """The name of the gradient whose norm counts."""
+        """Name of the gradient whose norm is limited."""
         return "clipped" if self.clipped else "gradient"
 
 
@@ -111,7 +111,7 @@ def _equations(optimizer: Optimizer, g: str, decays: bool) -> tuple[dict[str, fl
 
 
 def _rms_step(optimizer: RMSprop, g: str) -> list[str]:
-    """Mean squares in ``moment1``, then what the options add: the buffer of the momentum, and the mean gradient."""
+    """Return the step of RMSprop: mean squares in ``moment1``, then the momentum and the mean gradient if the options use them."""
     alpha, epsilon, momentum = optimizer.alpha, optimizer.epsilon, optimizer.momentum
     mean = "moment3" if momentum else "moment2"
     lines, variance = [f"v = {alpha!r} * moment1 + {1 - alpha!r} * {g} * {g}", "moment1 = v"], "v"

@@ -1,4 +1,4 @@
-"""The output that a composed loss reads: sums of the neurons of a class, and what its terms read, side by side."""
+"""The output that a composed loss reads: the values that its terms read, side by side, summed over the neurons of each class."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from snnc.compiler.passes.edit import fresh_name
 
 
 def with_loss_output(graph: Graph, loss: Loss, wanted: str | None) -> tuple[Graph, str, Loss]:
-    """Return a graph with the output that `loss` reads, its name, and the loss as a program has it.
+    """Return a graph with the output that `loss` reads, the name of this output, and the loss as a program holds it.
 
-    Parameters are those of :func:`~snnc.compiler.lowering.loss_output.choose_loss_output`, which finds the output of a loss that is not
+    The parameters are those of :func:`~snnc.compiler.lowering.loss_output.choose_loss_output`, which finds the output of a loss that is not
     composed, and what the terms with targets read.
 
     Raises
     ------
     LossOutputError
-        There is none, or the classes do not divide it.
+        No output fits the loss, or the number of classes does not divide it.
     """
     if not isinstance(loss, Composed) or loss.slices:
         return (*choose_loss_output(graph, loss, wanted), loss)
-    read: list[_Read] = []
+    read: list[_TermInput] = []
     whole = graph
     for term in loss.terms:
         found = _read(whole, loss, term, wanted)
@@ -38,8 +38,8 @@ def with_loss_output(graph: Graph, loss: Loss, wanted: str | None) -> tuple[Grap
 
 
 @dataclass(frozen=True, eq=False)
-class _Read:
-    """What a term reads: the edge to an output, or one that an output would have, its size, and whether its neurons are summed."""
+class _TermInput:
+    """The input of a term: the edge to an output, or one that an output would have, its size, and whether its neurons are summed."""
 
     graph: Graph
     edge: Edge
@@ -52,18 +52,19 @@ class _Read:
         return (self.edge.source, self.edge.source_port, self.edge.delay, self.grouped)
 
 
-def _read(graph: Graph, loss: Composed, term: Term, wanted: str | None) -> _Read:
+def _read(graph: Graph, loss: Composed, term: Term, wanted: str | None) -> _TermInput:
     if term.of is None:
         graph, output = choose_loss_output(graph, replace(loss, terms=(term,)), wanted)
         (edge,) = graph.incoming(output)
     else:
         edge, output = _edge_of(graph, term, term.of), None
     shapes = port_map(graph)
-    return _Read(graph, edge, math.prod(shapes[edge.source, edge.source_port].shape), output, loss.classes is not None and term.of is None)
+    size = math.prod(shapes[edge.source, edge.source_port].shape)
+    return _TermInput(graph, edge, size, output, loss.classes is not None and term.of is None)
 
 
 def _edge_of(graph: Graph, term: Term, of: str) -> Edge:
-    """The edge that an output of a population would have."""
+    """Return the edge that an output of a population would have."""
     if of in graph.nx and isinstance(graph.operation(of), Population):
         found = port_of(graph, of, term.port)
         if found is not None:
@@ -76,8 +77,8 @@ def _edge_of(graph: Graph, term: Term, of: str) -> Edge:
     raise LossOutputError(f"a term of the loss reads {of!r}, which is neither a population ({known}) nor 'population.port'.")
 
 
-def _joined(given: Graph, graph: Graph, loss: Composed, read: list[_Read]) -> tuple[Graph, str, Loss]:
-    """Add the output of all that is read to `graph`, which is the `given` one with an output for each of them."""
+def _joined(given: Graph, graph: Graph, loss: Composed, read: list[_TermInput]) -> tuple[Graph, str, Loss]:
+    """Add one output with all inputs of the terms to `graph`, which is the `given` one with an output for each of them."""
     first = read[loss.terms.index(loss.main)]
     group = 1
     if loss.classes is not None:
@@ -105,8 +106,8 @@ def _joined(given: Graph, graph: Graph, loss: Composed, read: list[_Read]) -> tu
     return graph, output, replace(loss, slices=tuple(begins[each.place] for each in read), group=group).simplified()
 
 
-def _vector(graph: Graph, each: _Read, group: int) -> str:
-    """Add what makes a vector of what a term reads, the sums of classes where it has some."""
+def _vector(graph: Graph, each: _TermInput, group: int) -> str:
+    """Add the operations that turn the input of a term into a vector, summed over the neurons of each class if it has classes."""
     edge = each.edge
     flat = graph.add(fresh_name(graph, f"{edge.source} as a vector"), Flatten())
     graph.connect(edge.source, flat, source_port=edge.source_port, delay=edge.delay)

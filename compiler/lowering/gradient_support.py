@@ -37,7 +37,7 @@ def _widened(bound: float, direction: int) -> float:
 
 
 def argument_name(output: str) -> str:
-    """Name of x in the code that :func:`with_arguments` returns."""
+    """Return the name of x in the code that :func:`with_arguments` returns."""
     return f"x_{output}"
 
 
@@ -57,7 +57,7 @@ def with_arguments(kernel: Kernel, outputs: Collection[str]) -> tuple[Assignment
 
 
 def _spike_of(kernel: Kernel, output: str) -> Assignment | None:
-    """The assignment ``y = spike(x)`` whose value `output` is; None if there is none."""
+    """Return the assignment ``y = spike(x)`` whose value `output` is; None if there is none."""
     values = {a.target: a for a in kernel.forward}
     found = values.get(output)
     while found is not None and isinstance(found.value, Symbol):

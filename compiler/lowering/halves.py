@@ -1,7 +1,7 @@
-"""What a program keeps as float16, by its precision. Sums, running states and what is updated are float32.
+"""Numbers that a program stores as float16 if its precision asks for it. Sums, running states and updated values are float32.
 
-A program that trains rounds its past; one that only runs has no past, and rounds the weights of its dense connections. Weights that are
-updated stay float32: an update below half a digit would be lost.
+A program that trains rounds its history. A program that only runs has no history, and rounds the weights of its dense connections. Weights
+that are updated stay float32: an update below half a unit in the last place would be lost.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ Half: TypeAlias = Literal["history", "weights"]
 
 
 def halves_of(precision: Precision, *, trains: bool) -> tuple[Half, ...]:
-    """Return what a program of that precision keeps as float16."""
+    """Return the kinds of numbers that a program of this precision stores as float16."""
     if precision != "float16":
         return ()
     return ("history",) if trains else ("weights",)
 
 
 def check_halves(half: Collection[Half], program: StepProgram) -> None:
-    """Refuse to round where there is nothing to round.
+    """Refuse a precision of float16 for a program without numbers to round.
 
     Raises
     ------
     NothingRoundedError
-        No state can be kept as float16, or no connection is dense.
+        No state can be stored as float16, or no connection is dense.
     """
     if "history" in half:
         check_past(any(p.kernel.rounded for p in program.populations), program)
@@ -44,22 +44,22 @@ def check_halves(half: Collection[Half], program: StepProgram) -> None:
 
 
 def check_past(found: bool, program: StepProgram) -> None:
-    """Refuse to round a past in which no value was `found` that may be rounded.
+    """Refuse to round the history of a program if no value was `found` that may be rounded.
 
     Raises
     ------
     NothingRoundedError
-        There is none.
+        No value may be rounded.
     """
     if not found:
         raise NothingRoundedError(
-            f"no population of {program.name!r} keeps a value that float16 could hold without changing a decision of the backward pass; "
-            "leave precision out."
+            f"no population of {program.name!r} stores a value that can be rounded to float16 without changing a decision of the "
+            "backward pass; leave precision out."
         )
 
 
 def check_dense(program: StepProgram) -> None:
-    """Refuse to round weights of dense connections, and nothing else, where there are none.
+    """Refuse to round the weights of dense connections in a program without any.
 
     Raises
     ------
@@ -68,7 +68,7 @@ def check_dense(program: StepProgram) -> None:
     """
     if not any(connection.kind == "dense" for connection in program.connections):
         raise NothingRoundedError(
-            f"{program.name!r} has no dense connection, and only their weights are rounded in a program that does not train; "
+            f"{program.name!r} has no dense connection, and a program that does not train rounds only weights of dense connections; "
             "leave precision out."
         )
 
@@ -79,7 +79,7 @@ def half_weights(parameters: Mapping[str, Parameter], connections: Iterable[Conn
     Raises
     ------
     HalfRangeError
-        A weight is larger than float16 goes.
+        A weight exceeds the range of float16.
     """
     found = dict(parameters)
     for weight in {c.weight for c in connections if c.kind == "dense" and c.weight is not None}:
@@ -87,8 +87,8 @@ def half_weights(parameters: Mapping[str, Parameter], connections: Iterable[Conn
         largest = float(np.abs(parameter.value).max())
         if largest > LARGEST:
             raise HalfRangeError(
-                f"{parameter.label} has a weight of {largest:g}, and float16 ends at {LARGEST:g}; leave precision out, or scale the "
-                "weights."
+                f"{parameter.label} has a weight of {largest:g}, and the largest float16 number is {LARGEST:g}; leave precision out, or "
+                "scale the weights."
             )
         found[weight] = replace(parameter, value=parameter.value.astype(np.float16).astype(np.float32), half=True)
     return found

@@ -86,9 +86,9 @@ def lower(
         Cut the gradient every `truncate` steps: the state that step t = truncate, 2 truncate, … takes over counts as a constant
         (truncated backpropagation through time; Williams and Peng 1990). The loss still reads every step. None: never.
     limit
-        Drop spikes beyond so many of a source and step (:mod:`snnc.compiler.lowering.spike_limits`); None: all are sent.
+        Largest number of spikes that a source sends in a step (:mod:`snnc.compiler.lowering.spike_limits`); None: all are sent.
     half
-        What is kept as float16, see :mod:`snnc.compiler.lowering.halves`.
+        Numbers that are stored as float16, see :mod:`snnc.compiler.lowering.halves`.
 
     Raises
     ------
@@ -274,7 +274,7 @@ def _derived(model: NeuronModel, surrogate: Surrogate, learnable: tuple[str, ...
 
 
 def _forward(draft: _Draft) -> list[ForwardOp]:
-    """Each population's currents, then its equations; adds the connections on the way."""
+    """Return the forward operations, each population's currents before its equations, and add the connections to the draft."""
     operations: list[ForwardOp] = []
     for info, step in zip(draft.populations, draft.steps, strict=True):
         incoming = [link for link in draft.links if link.target == info.label]
@@ -290,10 +290,13 @@ def _forward(draft: _Draft) -> list[ForwardOp]:
 
 def _add_limits(draft: _Draft, forward: list[ForwardOp]) -> None:
     """Add the parameters of the sources whose spikes may be dropped."""
+    if draft.limit is None:
+        return
     kinds = {name: buffer.kind for name, buffer in draft.buffers.items()}
-    for source in spike_sources(tuple(forward), kinds) if draft.limit is not None else ():
-        assert draft.limit is not None
-        for name, value in limit_values(draft.limit, source).items():
+    labels = {buffer: node for (node, _), buffer in draft.sources.items()}
+    for source in spike_sources(tuple(forward), kinds):
+        capacity = draft.limit.of(labels[source], size(draft.buffers[source].shape))
+        for name, value in ({} if capacity is None else limit_values(draft.limit, source, capacity)).items():
             draft.parameter(name, name, value, learnable=False)
 
 

@@ -48,12 +48,12 @@ class BackwardDraft(Protocol):
 
 
 def check_groups(optimizer: Optimizer, parameters: Iterable[Parameter]) -> None:
-    """Refuse groups of an optimiser that hold no parameter.
+    """Refuse groups of an optimiser that match no parameter.
 
     Raises
     ------
     EmptyGroupError
-        Naming the pattern and all parameters.
+        A group matches none; the message names its pattern and all parameters.
     """
     labels = [p.label for p in parameters]
     for group in optimizer.groups:
@@ -77,7 +77,7 @@ def find_trained(
     Raises
     ------
     NothingToLearnError
-        There are none.
+        No population learns.
     """
     leading = _closure({source} if isinstance(graph.operation(source), Population) else set(), [(li.target, li.source) for li in found])
     learning = {li.target for li in found if li.learnable and li not in frozen and _learns(li, optimizer)}
@@ -95,13 +95,13 @@ def find_trained(
 
 
 def _learns(link: PopulationLink, optimizer: Optimizer | None) -> bool:
-    """Whether the optimiser leaves something of a link to learn."""
+    """Return whether a link has weights that the optimiser does not freeze."""
     names = [name for name, value in zip(("weight", "bias"), weights_of(link), strict=True) if value is not None]
     return not names or any(not is_frozen(optimizer, f"{link.label}.{name}") for name in names)
 
 
 def _closure(start: set[str], edges: list[tuple[str, str]]) -> set[str]:
-    """Everything that can be reached from `start`."""
+    """Return all nodes that can be reached from `start`."""
     flow: nx.DiGraph[str] = nx.DiGraph(edges)
     flow.add_nodes_from(start)
     return start.union(*(nx.descendants(flow, name) for name in start))
@@ -139,7 +139,7 @@ class _Backward:
         return name
 
     def population(self, info: PopulationInfo, step: NeuronStep) -> list[BackwardOp]:
-        """The adjoint of a population and of the connections that lead to it."""
+        """Return the adjoint of a population and of the connections that lead to it."""
         for name in (*step.currents, *step.states, *step.outputs):
             self.adjoint(name)
         parameter = dict(zip(info.kernel.parameters, step.parameters, strict=True))
@@ -153,7 +153,7 @@ class _Backward:
         return operations
 
     def connection(self, connection: ConnectionInfo) -> list[BackwardOp]:
-        """Gradients of a connection's weights, then of its source, each only where needed."""
+        """Return the gradients of a connection's weights, then of its source, each only where needed."""
         op = self.draft.contributions[connection.id]
         bias, weight = connection.bias, connection.weight
         operations: list[BackwardOp] = []

@@ -1,8 +1,8 @@
-"""At most so many spikes of a source leave it in a step: which of them, and the values of a run that say how many.
+"""Limits on the spikes that a source sends in a step: the choice of the spikes that are sent, and the limits as values of a run.
 
 For each source of spikes (an input, or an output of a population), sample and step, at most K of its spikes are sent; the others are
 dropped. Receivers, and the gradients of their weights, see the sent spikes alone. The source itself, its reset and records of it see all of
-them. The gradient that receivers return goes to all neurons of the source, as if nothing had been dropped, but for one case: where the
+them. The gradient that receivers return goes to all neurons of the source, as if nothing had been dropped, except in one case: if the
 surrogate of the source has bounded support (a gradient window), dense connections return gradient to the sent spikes and to the neurons in
 the support that did not fire, and none to the dropped spikes, as in the published code.
 
@@ -11,7 +11,7 @@ Which spikes are sent is a function of the source, the step and the seed, the sa
 - ``"lowest"``: those of the lowest ids, as in the published code;
 - ``"random"``: those with the lowest :func:`scores`, so every spike of a step is kept with the same probability.
 
-How many, and the key of the choice, are parameters of the program that no training changes and no file of weights holds.
+The limit and the key of the choice are parameters of the program that no training changes and no file of weights holds.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ import numpy.typing as npt
 from snnc.compiler.ir.plan import Mode
 from snnc.compiler.ir.step_operations import Fill, NeuronStep, Record
 from snnc.compiler.ir.step_program import StepProgram
+from snnc.compiler.lowering.capacities import Capacities
 from snnc.compiler.lowering.gradient_support import support_bounds
 
 DropPolicy: TypeAlias = Literal["lowest", "random"]
@@ -43,16 +44,20 @@ _KEY_BYTES: Final = 3
 class SpikeLimit:
     """At most `capacity` spikes of each source leave it in a step, chosen by `policy` and `seed`."""
 
-    capacity: int
+    capacity: int | Capacities
     policy: DropPolicy = "lowest"
     seed: int = 0
+
+    def of(self, label: str, width: int) -> int | None:
+        """Return the capacity of a source; None: it sends all."""
+        return self.capacity.of(label, width) if isinstance(self.capacity, Capacities) else self.capacity
 
 
 class LimitOptions(Protocol):
     """Options of a target that drops spikes in its step program."""
 
     @property
-    def capacity(self) -> int | None: ...  # noqa: D102
+    def capacity(self) -> int | Capacities | None: ...  # noqa: D102
 
     @property
     def mode(self) -> Mode: ...  # noqa: D102
@@ -73,16 +78,16 @@ def limit_of(options: LimitOptions) -> SpikeLimit | None:
 
 @dataclass(frozen=True)
 class LimitedSource:
-    """The parameters of a source: how many of its spikes are sent, and the key of the choice."""
+    """The parameters of a source: the largest number of spikes that it sends, and the key of the choice."""
 
     buffer: str
     capacity: str
     key: str
 
 
-def limit_values(limit: SpikeLimit, buffer: str) -> dict[str, float]:
+def limit_values(limit: SpikeLimit, buffer: str, capacity: int) -> dict[str, float]:
     """Return the values of a source's parameters, by name, before the first update."""
-    return {f"{buffer}_{_CAPACITY}": float(limit.capacity), f"{buffer}_{_KEY}": choice_key(limit, buffer, 0)}
+    return {f"{buffer}_{_CAPACITY}": float(capacity), f"{buffer}_{_KEY}": choice_key(limit, buffer, 0)}
 
 
 def limited_sources(program: StepProgram) -> dict[str, LimitedSource]:
@@ -111,7 +116,7 @@ def scores(key: int, step: int, ids: npt.NDArray[Any]) -> npt.NDArray[np.uint32]
 
 
 def _mixed(x: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]:
-    """A bijection of the unsigned integers of 32 bits in which every bit depends on every other (shifts and odd factors, as in murmur3)."""
+    """Hash unsigned integers of 32 bits by a bijection in which every bit depends on every other (as in murmur3)."""
     x = (x ^ (x >> np.uint32(16))) * np.uint32(0x85EBCA6B)
     x = (x ^ (x >> np.uint32(13))) * np.uint32(0xC2B2AE35)
     return x ^ (x >> np.uint32(16))

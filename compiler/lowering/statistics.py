@@ -1,4 +1,4 @@
-"""Batch normalisations of a network in training: outputs for their statistics, and the networks that cannot have them."""
+"""Batch normalisations of a network in training: outputs for their statistics, and refusal of networks where they are undefined."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def check_order(graph: Graph, found: tuple[PopulationLink, ...]) -> None:
     Raises
     ------
     StatisticsCycleError
-        Naming it.
+        A batch normalisation is on a cycle; the message names it.
     """
     ends = {link.target for link in recurrent(found)}
     for name in normalised(graph):
@@ -70,14 +70,14 @@ def statistics_inputs(program: StepProgram) -> dict[str, tuple[str, ...]]:
 
 
 def watched(program: StepProgram) -> frozenset[str]:
-    """Return the labels of populations whose currents' adjoints are kept at every step, under ``d_<id>``."""
+    """Return the labels of populations whose currents' adjoints are stored at every step, under ``d_<id>``."""
     relays = program.loss.relays if isinstance(program.loss, ExternalLoss) else ()
     inputs = statistics_inputs(program)
     return frozenset(relays) | {p.label for p in program.populations if p.id in inputs}
 
 
 def visible(program: StepProgram) -> StepProgram:
-    """Return `program` without the inputs and outputs of its statistics in its lists; it still has them."""
+    """Return `program` with the inputs and outputs of its statistics removed from its lists; its operations still use them."""
     outputs = {o.id for o in statistics_outputs(program).values()}
     inputs = {id_ for ids in statistics_inputs(program).values() for id_ in ids}
     if not outputs:

@@ -1,6 +1,6 @@
 """The ends of a gradient window as values of a run: parameters of a kernel that no training changes, and no file of weights holds.
 
-What is compiled is the widest window: machines plan the support of the surrogate for it (:mod:`snnc.compiler.lowering.gradient_support`),
+The compiled window is the widest one: machines plan the support of the surrogate for it (:mod:`snnc.compiler.lowering.gradient_support`),
 and a run may make it narrower at any time.
 """
 
@@ -70,7 +70,7 @@ class WindowParameters:
 
 
 def window_parameters(program: StepProgram) -> WindowParameters | None:
-    """Return where `program` keeps the ends of its gradient windows; None if it was compiled without."""
+    """Return the parameters of `program` that hold the ends of its gradient windows; None if it has no gradient window."""
     low, high = ([name for name in program.parameters if name.endswith(f"_{end}")] for end in (_LOW, _HIGH))
     if not low:
         return None
@@ -80,7 +80,7 @@ def window_parameters(program: StepProgram) -> WindowParameters | None:
 
 
 def is_run_value(name: str) -> bool:
-    """Return whether a parameter, by its name in the program, is a value of a run and no weight: of a window, or of a limit of spikes."""
+    """Return whether a parameter, by its name in the program, is a value of a run instead of a weight: of a window or a spike limit."""
     return is_window_value(name) or is_limit_value(name)
 
 

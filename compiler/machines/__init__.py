@@ -22,7 +22,7 @@ _NONE: Final[Others] = MappingProxyType({})
 
 
 def target_names() -> tuple[str, ...]:
-    """Names of the machines that come with snnc, in alphabetical order."""
+    """Return the names of the machines that come with snnc, in alphabetical order."""
     return tuple(sorted(f.name.removesuffix(".toml") for f in files(__name__).iterdir() if f.name.endswith(".toml")))
 
 
@@ -32,7 +32,7 @@ def target_text(name_or_path: str | Path, others: Others = _NONE) -> str:
     Raises
     ------
     UnknownTargetError
-        Neither such a name nor such a file exists.
+        The text is neither the name of a machine nor the path of a file.
     TargetFileError
         The file cannot be read.
     """
@@ -62,7 +62,7 @@ def _unknown(text: str, others: Others) -> str:
 
 
 def nearest(text: str, names: Sequence[str], others: Others = _NONE) -> str | None:
-    """Return the name that is most like a text, if one is, or whose synonym it is; capitals do not count.
+    """Return the name that resembles a text most, or has it as a synonym; None if no name does. Case is ignored.
 
     Examples
     --------
@@ -84,7 +84,7 @@ def load_target(name_or_path: str | Path, others: Others = _NONE) -> Target:
     Raises
     ------
     UnknownTargetError
-        Neither such a name nor such a file exists.
+        The text is neither the name of a machine nor the path of a file.
     TargetFileError, UnknownTargetKeyError, MissingTargetKeyError, TargetValueError, MachineSizeError, LinksError, UnreachableChipError
         The file is not the description of a machine.
 
@@ -102,7 +102,7 @@ def parse_target(text: str, where: str) -> Target:
 
 
 def _values(text: str, where: str) -> dict[str, Any]:
-    """Values of a file, over those of the machine that it extends."""
+    """Return the values of a file, over those of the machine that it extends."""
     values = read_toml(text, where)
     base = values.pop("extends", None)
     if base is None:

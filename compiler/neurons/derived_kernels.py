@@ -40,7 +40,7 @@ _NAMES: Final = tuple(field.name for field in fields(Kernel) if field.name not i
 def derived_once(
     model: NeuronModel, surrogate: Surrogate, learnable: Sequence[str], ports: Sequence[str], derive: Callable[[], Kernel]
 ) -> Kernel:
-    """Return the kernel that `derive` returned for the same neuron, surrogate, learnable parameters and ports; without one, call it.
+    """Return the stored kernel of a neuron, surrogate, learnable parameters and ports; without one, that of `derive`, now stored.
 
     Files that cannot be read or written, or hold anything else, are ignored.
     """
@@ -104,7 +104,7 @@ def from_data(data: dict[str, Any]) -> Kernel:
     EquationError
         Code holds more than assignments, or assignments that are too long.
     KeyError, TypeError
-        It is other data.
+        The data are not those of a kernel.
     """
     names: dict[str, Any] = {name: tuple(data[name]) for name in _NAMES}
     forward, backward = (_code(data[name]) for name in _CODE)

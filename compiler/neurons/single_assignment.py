@@ -64,7 +64,7 @@ def lower(model: NeuronModel, ports: Iterable[str] | None = None) -> Equations:
     if unknown:
         raise NeuronDefinitionError(f"neuron '{model.name}': the output {', '.join(unknown)} is neither a state nor assigned.")
 
-    builder = _Builder(names={**inputs, **{n: previous(s) for n, s in states.items()}, **parameters})
+    builder = _AssignmentBuilder(names={**inputs, **{n: previous(s) for n, s in states.items()}, **parameters})
     for n, assignment in enumerate(model.equations):
         target = assignment.target
         if last[target] != n:
@@ -99,7 +99,7 @@ def lower(model: NeuronModel, ports: Iterable[str] | None = None) -> Equations:
 
 
 @dataclass
-class _Builder:
+class _AssignmentBuilder:
     """Collects single assignments; `names` maps the author's names to the current canonical ones."""
 
     names: dict[str, str]

@@ -1,1 +1,1 @@
-"""Passes over the graph, one a file; :mod:`snnc.compiler.passes.flow` lists them in order."""
+"""Passes over the graph, one per file; :mod:`snnc.compiler.passes.flow` lists them in order."""

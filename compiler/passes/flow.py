@@ -20,7 +20,7 @@ class Pass(Protocol):
 
     @property
     def name(self) -> str:
-        """Its name in ``--dump-after``."""
+        """Name of the pass in ``--dump-after``."""
         ...
 
     def __call__(self, graph: Graph) -> Graph:

@@ -54,7 +54,7 @@ def _fold_into_source(graph: Graph, name: str, scale: Scale, ports: PortMap) -> 
 
 
 def _per_channel(values: Array | None, shape: tuple[int, ...]) -> Array | None:
-    """One number for each place of the first axis, or None if they differ along the others; no values are 0."""
+    """Return one number per position of the first axis, or None if values differ along the others; no values stand for 0."""
     if values is None:
         return np.zeros(shape[0])
     values = values.reshape((1,) * (len(shape) - values.ndim) + values.shape)

@@ -198,6 +198,10 @@ class MappingProblem:
                 found[self.bus_of[link.id]] = (*found.get(self.bus_of[link.id], ()), link)
         return found
 
+    def returned_buses(self, layer: Layer) -> tuple[Bus, ...]:
+        """Buses over which gradients return to `layer` in windows."""
+        return tuple(self.bus[b] for b in dict.fromkeys(self.bus_of[link.id] for link in layer.outgoing if self.returns(link)))
+
     def backward_bytes(self, bus: Bus) -> int:
         """Bytes of one sample's window that readers of `bus` get in the backward pass."""
         return bus.support_bytes if bus.id in self.windowed_buses else bus.window_bytes

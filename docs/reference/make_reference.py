@@ -24,6 +24,7 @@ LEVELS = {
     "3": "Mapping onto a machine",
     "4": "Building and running programs",
     "5": "Data, options and the command line",
+    "6": "Training",
     "7": "NIR files",
 }
 ERRORS = """# Errors

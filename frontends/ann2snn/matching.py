@@ -1,4 +1,4 @@
-"""The ONNX operators that a convertible network may have, and the operation of a network graph for each, for one sample."""
+"""Match the ONNX operators of a ReLU network with operations of a graph, for one sample."""
 
 from __future__ import annotations
 
@@ -117,9 +117,9 @@ def match(n: Node, where: str, batch: int) -> MatchedOperation:
     Raises
     ------
     NoSpikingFormError
-        It has no counterpart in a spiking network.
+        The operation has no counterpart in a spiking network.
     BatchAxisError
-        It mixes samples.
+        The operation mixes samples.
     """
     if len(n.shape) < 2 or n.shape[0] != batch:
         raise _mixes(n, where, batch)
@@ -235,7 +235,7 @@ def _arithmetic(n: Node, data: tuple[Node, ...], where: str) -> MatchedOperation
     (x,) = data
     if x.shape != n.shape:
         raise NoSpikingFormError(
-            f"{where}: it spreads a value of shape {list(x.shape[1:])} over {list(n.shape[1:])}; make the shapes equal."
+            f"{where}: it broadcasts a value of shape {list(x.shape[1:])} to {list(n.shape[1:])}; make the shapes equal."
         )
     if n.op == "neg":
         return MatchedOperation(ir.Scale(np.array(-1.0, np.float32)), data, "scale")

@@ -1,4 +1,4 @@
-"""Measurements on sample data: the scale of each ReLU layer, and both networks compared."""
+"""Measurements on sample data: the scale of each ReLU layer, and a comparison of both networks."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def scales(graph: Graph, samples: Samples, percentile: float, origins: Mapping[s
 
 @dataclass(frozen=True)
 class ConversionResults:
-    """Results over the samples: accuracy of the ReLU network, the spiking one over steps, and spikes a neuron and step of each layer."""
+    """Results over the samples: accuracy of the ReLU network, accuracy of the spiking one over steps, and firing rates of the layers."""
 
     output: str
     accuracy: float | None

@@ -60,7 +60,7 @@ def read_relu_network(path: Path) -> ReluNetwork:
     Raises
     ------
     AlreadySpikingError
-        It holds a spiking network.
+        The file holds a spiking network.
     NoSpikingFormError
         A layer cannot be converted; the message names its node.
     BatchAxisError
@@ -95,11 +95,11 @@ def _spikes(path: Path) -> bool:
         return False
 
 
-_Read: TypeAlias = tuple[ReluNetwork, NodePool, dict[str, Node]]
+_ReadRelu: TypeAlias = tuple[ReluNetwork, NodePool, dict[str, Node]]
 """A network, and the file's own nodes for its outputs."""
 
 
-def _recognised(model: ModelProto, title: str) -> _Read:
+def _recognised(model: ModelProto, title: str) -> _ReadRelu:
     parsed = parse(model.graph, opset_of(model))
     declared = _declared(model)
     open_axes = [n for n, shape in declared.items() if shape[0] is None]
@@ -139,7 +139,7 @@ def _declared(model: ModelProto) -> dict[str, tuple[int | None, *tuple[int, ...]
     return found
 
 
-def _built(parsed: Subgraph, shapes: Mapping[str, Shape], title: str) -> _Read:
+def _built(parsed: Subgraph, shapes: Mapping[str, Shape], title: str) -> _ReadRelu:
     batches = {shape[0] for shape in shapes.values()}
     if len(batches) > 1:
         raise BatchAxisError(f"the inputs have {sorted(batches)} samples on their first axes; export them with one number of samples.")
@@ -155,7 +155,7 @@ def _built(parsed: Subgraph, shapes: Mapping[str, Shape], title: str) -> _Read:
             _check_classes(value, origins[value.id])
             notes.append(f"Left out: {origins[value.id]} at the end; '{name}' is its input, whose largest class is the same.")
         outputs[name] = value.inputs[0] if value.op == "softmax" else value
-    builder = _Builder(Graph(title), origins, batches.pop(), frozenset((*shapes, *outputs)))
+    builder = _ReluGraphBuilder(Graph(title), origins, batches.pop(), frozenset((*shapes, *outputs)))
     for name, node in outputs.items():
         builder.output(name, node)
     if not builder.named:
@@ -174,7 +174,7 @@ def _check_classes(softmax: Node, where: str) -> None:
 
 
 @dataclass
-class _Builder:
+class _ReluGraphBuilder:
     """A graph under construction: each node of the file becomes one operation, once."""
 
     graph: Graph

@@ -15,7 +15,7 @@ class ReluLayer:
     threshold
         Activation that becomes a firing rate of 1; the divisor of the weights.
     rate
-        Spikes a neuron and step.
+        Spikes per neuron and step.
     """
 
     name: str
@@ -101,7 +101,7 @@ class Report:
         for layer in self.layers:
             yield (
                 f"Layer {layer.name} ({layer.origin}): {layer.neurons:,} neurons, threshold {layer.threshold:.4g}, measured "
-                f"{layer.rate:.3g} spikes a neuron and step."
+                f"{layer.rate:.3g} spikes per neuron and step."
             )
 
     def _point(self, p: AccuracyPoint) -> str:

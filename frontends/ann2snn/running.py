@@ -60,7 +60,7 @@ def check_affordable(graph: Graph, ports: PortMap) -> None:
 
 
 def _widest(graph: Graph, ports: PortMap) -> int:
-    """Numbers that the largest operation holds for one sample: all taps of all windows, or its values."""
+    """Return the number of values that the largest operation holds for one sample: all taps of all windows, or its values."""
     sizes: Sequence[int] = [size(port.shape) for port in ports.values()]
     for name, operation in graph.of_type(Conv, Pool):
         kernel = operation.weight.shape[2:] if isinstance(operation, Conv) else operation.kernel

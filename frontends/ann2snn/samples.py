@@ -49,7 +49,7 @@ def check_samples(graph: Graph, arrays: Mapping[str, npt.ArrayLike], labels: npt
     Raises
     ------
     CalibrationMissingError, CalibrationShapeError, CalibrationValueError, LabelError
-        They do not fit.
+        The data do not fit the network.
     """
     wanted = {name: operation.shape for name, operation in graph.of_type(Input)}
     given = {name: name for name in arrays}  # an array is read only where it is asked for
@@ -108,7 +108,7 @@ def _labels(graph: Graph, labels: Array, count: int) -> Array:
     classes = size(port_map(graph)[output, "in"].shape)
     if labels.dtype.kind not in "iu" or labels.shape != (count,):
         raise LabelError(
-            f"the labels are {labels.dtype} of shape {list(labels.shape)}; give {count} integers, one a sample, or leave them out."
+            f"the labels are {labels.dtype} of shape {list(labels.shape)}; give {count} integers, one per sample, or leave them out."
         )
     if count and not 0 <= int(labels.min()) <= int(labels.max()) < classes:
         wrong = int(np.argmax((labels < 0) | (labels >= classes)))

@@ -1,7 +1,7 @@
 """The response of a neuron as polynomials in its input currents: a normal form independent of the choice of states.
 
 A model runs for a few steps from rest on symbolic currents ``i0, i1, …``. Every value is then linear in the currents, with one
-coefficient a neuron. An oracle decides whether a neuron spikes. It remembers earlier arguments, so two models with the same
+coefficient per neuron. An oracle decides whether a neuron spikes. It remembers earlier arguments, so two models with the same
 membrane get the same spikes. Two models are the same neuron if all their outputs have the same coefficients for any spikes.
 """
 
@@ -37,7 +37,7 @@ class Oracle:
     answers: list[tuple[str, Form, Array]] = field(default_factory=list)
 
     def __call__(self, kind: str, argument: Form) -> Array:
-        """Return 0 or 1 a neuron for ``argument > 0`` (or >=)."""
+        """Return 0 or 1 per neuron for ``argument > 0`` (or >=)."""
         if not argument[1:].any():
             return np.asarray(argument[0] > 0 if kind == "spike" else argument[0] >= 0, np.float64)
         for known, form, answer in self.answers:

@@ -6,7 +6,7 @@ from snnc.compiler.errors import SnncError
 
 
 class ForeignNodeError(SnncError):
-    """A connection or output names a node that belongs to another network, or none."""
+    """A connection or output names a node of another network, or an object that is not a node."""
 
     code = "SNNC-E110"
 
@@ -30,7 +30,7 @@ class SequenceError(SnncError):
 
 
 class PopulationOptionError(SnncError):
-    """A population sets a parameter or state that its neuron model lacks, or with another shape."""
+    """A population sets a parameter or state that its neuron model lacks, or gives it another shape."""
 
     code = "SNNC-E114"
 

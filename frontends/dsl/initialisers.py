@@ -23,7 +23,7 @@ class Fans(NamedTuple):
 
 
 class Initialiser(Protocol):
-    """Anything that draws an array of `shape`."""
+    """An object that draws the initial values of a weight or bias."""
 
     def draw(self, shape: Shape, fans: Fans, rng: np.random.Generator) -> Array:
         """Return an array of `shape`."""
@@ -100,14 +100,17 @@ class LogNormal:
 
 
 @dataclass(frozen=True)
-class Constant:
-    """The same number for all weights."""
+class ConstantWeights:
+    """The same number for all weights; its public name is ``snnc.Constant``."""
 
     value: float = 0.0
 
     def draw(self, shape: Shape, fans: Fans, rng: np.random.Generator) -> Array:
         """Return an array of `shape`."""
         return np.full(shape, self.value, np.float32)
+
+
+Constant = ConstantWeights
 
 
 @dataclass(frozen=True)
@@ -182,7 +185,7 @@ class Orthogonal:
         Raises
         ------
         ValueError
-            It is not a matrix.
+            The shape is not that of a matrix.
         """
         if len(shape) < 2:
             raise ValueError(f"Orthogonal() draws complete matrices, and shape {shape} is not one")

@@ -65,7 +65,7 @@ class NetworkNode:
 
     @property
     def leaves(self) -> tuple[NetworkNode, ...]:
-        """The inputs and populations of which it consists."""
+        """The inputs and populations that it consists of."""
         return (self,)
 
 
@@ -78,7 +78,7 @@ class View(NetworkNode):
 
     @property
     def leaves(self) -> tuple[NetworkNode, ...]:
-        """Those of the complete node."""
+        """The inputs and populations of the complete node."""
         return self.parent.leaves
 
     @property
@@ -89,14 +89,14 @@ class View(NetworkNode):
 
 
 @dataclass(frozen=True, eq=False)
-class Group(NetworkNode):
+class NodeGroup(NetworkNode):
     """Nodes concatenated along their first axis."""
 
     members: tuple[NetworkNode, ...]
 
     @property
     def leaves(self) -> tuple[NetworkNode, ...]:
-        """Those of all members."""
+        """The inputs and populations of all members."""
         return tuple(leaf for member in self.members for leaf in member.leaves)
 
     @property
@@ -109,13 +109,13 @@ class Group(NetworkNode):
         return tuple(found)
 
 
-def grouped(network: Network, members: tuple[NetworkNode, ...], name: str | None) -> Group:
+def grouped(network: Network, members: tuple[NetworkNode, ...], name: str | None) -> NodeGroup:
     """Return the group of `members`.
 
     Raises
     ------
     GroupError
-        There is none, or their shapes differ after the first axis.
+        There are no members, or their shapes differ after the first axis.
     """
     if not members:
         raise GroupError("a group needs at least one node; give net.group(a, b).")
@@ -127,7 +127,7 @@ def grouped(network: Network, members: tuple[NetworkNode, ...], name: str | None
                 "concatenated; all axes but the first must agree."
             )
     shape = (sum(member.shape[0] for member in members), *rest)
-    return Group(name or "_".join(member.name for member in members), shape, network, members)
+    return NodeGroup(name or "_".join(member.name for member in members), shape, network, members)
 
 
 def _range(node: NetworkNode, part: Any, axis: int) -> tuple[int, int]:

@@ -93,7 +93,7 @@ def _layer(net: Network, source: NetworkNode, pending: list[Connection], model: 
     for part in chain:
         unknown = isinstance(part, Dense | Sparse) and part.outputs is None and getattr(part, "matrix", None) is None
         if unknown:
-            name, first = type(part).__name__, position - len(pending) + chain.index(part)
+            name, first = part.public_name, position - len(pending) + chain.index(part)
             advice = "Dense(n)" if name == "Dense" else "Sparse(outputs=n, ...)"
             raise SequenceError(f"layer {first}: {name} does not define its number of outputs; write {advice}.")
     node = net.population(net.shape_after(source, chain), model)

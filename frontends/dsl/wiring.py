@@ -9,7 +9,7 @@ from snnc.compiler.ir.graph import Add, Concat, Conv, Graph, Linear, Operation, 
 from snnc.compiler.passes.edit import fresh_name
 from snnc.frontends.dsl.connections import Connection
 from snnc.frontends.dsl.connections.base import Branch, check_target
-from snnc.frontends.dsl.nodes import Group, NetworkNode, View
+from snnc.frontends.dsl.nodes import NetworkNode, NodeGroup, View
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Tap:
 
 @dataclass(frozen=True)
 class Wiring:
-    """Adds nodes and edges to `graph`; names that it makes begin with `label`."""
+    """Adds the nodes and edges of a connection to `graph`; the names of new nodes begin with `label`."""
 
     graph: Graph
     label: str
@@ -50,7 +50,7 @@ class Wiring:
         self._finish(tap, stages[-1].branches, names[-1], *target)
 
     def _names(self, stages: Sequence[Stage]) -> list[str]:
-        """The name of each stage: the label, in a chain followed by the kind."""
+        """Return the name of each stage: the label, in a chain followed by the kind."""
         if len(stages) == 1:
             return [self.label]
         before = [sum(other.kind == stage.kind for other in stages[:number]) for number, stage in enumerate(stages)]
@@ -58,13 +58,13 @@ class Wiring:
 
     def _finish(self, tap: Tap, branches: Sequence[Branch], name: str, node: NetworkNode, port: str) -> None:
         """Connect the end of a chain to its target; each node of a group gets its own weights if possible."""
-        parts = split_rows(branches, node.ranges) if isinstance(node, Group) else None
-        if parts is not None and isinstance(node, Group):
+        parts = split_rows(branches, node.ranges) if isinstance(node, NodeGroup) else None
+        if parts is not None and isinstance(node, NodeGroup):
             for member, own in zip(node.members, parts, strict=True):
                 self._finish(tap, own, f"{name}_{member.label}", member, port)
             return
         taps = self._branches(tap, branches, name)
-        for end in [self._total(taps, name)] if isinstance(node, View | Group) else taps:
+        for end in [self._total(taps, name)] if isinstance(node, View | NodeGroup) else taps:
             self.deliver(end, node, port)
 
     def fetch(self, node: NetworkNode, port: str) -> Tap:
@@ -75,7 +75,7 @@ class Wiring:
                 for cut in cuts:
                     tap = self.append(tap, Slice(*cut), f"{self.label}_part")
                 return tap
-            case Group(members=members):
+            case NodeGroup(members=members):
                 taps = [self.fetch(member, port) for member in members]
                 name = self.graph.add(fresh_name(self.graph, f"{self.label}_group"), Concat(0))
                 for number, tap in enumerate(taps):
@@ -90,7 +90,7 @@ class Wiring:
             case View(parent=parent, padding=padding):
                 whole = self.append(tap, Pad(padding), f"{self.label}_whole") if any(map(any, padding)) else tap
                 self.deliver(whole, parent, port)
-            case Group(members=members, ranges=ranges):
+            case NodeGroup(members=members, ranges=ranges):
                 for member, ends in zip(members, ranges, strict=True):
                     self.deliver(self.append(tap, Slice(0, *ends), f"{self.label}_{member.label}"), member, port)
             case _:
@@ -130,19 +130,19 @@ def build_chain(chain: Sequence[Connection], source: Shape, target: Shape, seed:
         last = number + 1 == len(chain)
         own = (*seed, number) if len(chain) > 1 else seed
         text = part_text(where, chain, number)
-        stages.append(Stage(type(connection).__name__.lower(), connection.build(shape, target if last else None, own, text)))
+        stages.append(Stage(connection.public_name.lower(), connection.build(shape, target if last else None, own, text)))
         shape = target if last else shape_after(connection, shape, text)
     return stages
 
 
 def shape_after(connection: Connection, source: Shape, where: str) -> Shape:
-    """The result shape of `connection`, which must be known."""
+    """Return the shape of the result of `connection`, which must be known."""
     return check_target(connection, source, None, where)
 
 
 def part_text(where: str, chain: Sequence[Connection], number: int) -> str:
-    """The part of a chain that a message refers to."""
-    return where if len(chain) == 1 else f"{where}, part {number + 1} ({type(chain[number]).__name__})"
+    """Return the text by which a message refers to a part of a chain."""
+    return where if len(chain) == 1 else f"{where}, part {number + 1} ({chain[number].public_name})"
 
 
 def split_rows(branches: Sequence[Branch], ranges: Sequence[tuple[int, int]]) -> list[tuple[Branch, ...]] | None:

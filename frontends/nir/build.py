@@ -1,4 +1,4 @@
-"""A flat NIR graph -> Graph."""
+"""Build a graph from a flat NIR graph."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def delay_steps(node: NirNode, dt: float, notes: list[str]) -> Array:
     Raises
     ------
     NirError
-        It is negative, or longer than snnc can store.
+        The delay is negative, or longer than snnc can store.
     """
     seconds = np.asarray(node.fields["delay"], np.float64)
     if seconds.min() < 0:
@@ -50,7 +50,7 @@ def delay_steps(node: NirNode, dt: float, notes: list[str]) -> Array:
 
 
 def late_edges(flat: Flat, dialect: Dialect) -> dict[Edge, int]:
-    """Edges out of firing neurons, if the dialect delays spikes by one step."""
+    """Return the edges out of spiking neurons if the dialect delays spikes by one step, else none."""
     return {edge: 1 for edge in flat.edges if dialect.late_output and flat.nodes[edge[0]].type in FIRING}
 
 

@@ -29,7 +29,7 @@ class Dialect:
     unit_gain
         A current enters a membrane (and a synapse) unscaled, whatever r and w_in are.
     plain_if
-        IF and I add ``r*i`` a step, whatever dt is.
+        IF and I add ``r*i`` per step, whatever dt is.
     plain_synapse
         A synaptic current jumps by ``w_in*i``, whatever dt is.
     late_output
@@ -77,7 +77,7 @@ _ALL: Final = (
         start="leak",
         note="Read with the conventions of Norse: time constants in its files are dt times the true ones, so a step of 1 ms is one of "
         "1e-6 s; "
-        "IF neurons add r*i and synaptic currents w_in*i a step, whatever dt is; membranes start at v_leak.",
+        "IF neurons add r*i and synaptic currents w_in*i per step, whatever dt is; membranes start at v_leak.",
     ),
     Dialect(
         "spikingjelly",
@@ -109,7 +109,7 @@ def find_dialect(name: str) -> Dialect:
     Raises
     ------
     NirDialectError
-        There is none.
+        No dialect has this name.
     """
     if name not in DIALECTS:
         raise NirDialectError(f"the dialect {name[:60]!r} is not known; choose one of {', '.join(DIALECTS)}.")

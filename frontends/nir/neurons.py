@@ -24,7 +24,7 @@ _ROUNDING: Final = 2e-6
 
 
 @dataclass(frozen=True, eq=False)
-class _Reader:
+class _InterpretedFields:
     """Fields of a node in float64, interpreted by the dialect."""
 
     node: NirNode
@@ -39,7 +39,7 @@ class _Reader:
 
     @property
     def firing(self) -> Firing:
-        """How the neuron fires and resets."""
+        """Firing and reset of the neuron."""
         if self.dialect.reset == "subtract":
             return Firing("subtract", True, strict=self.dialect.strict)
         return Firing("value" if self.value("v_reset").any() else "zero", False, strict=self.dialect.strict)
@@ -95,11 +95,11 @@ def population(node: NirNode, shape: Shape, dt: float, dialect: Dialect) -> Popu
     shape
         Neurons.
     dt
-        Seconds a step.
+        Seconds per step.
     dialect
         Framework whose NIR conventions apply.
     """
-    reader = _Reader(node, dt, dialect)
+    reader = _InterpretedFields(node, dt, dialect)
     model, values = _threshold(reader) if node.type == "Threshold" else _neuron(reader)
     parameters = {name: _array(values[name], shape) for name in model.parameters}
     start = reader.start() if "v" in model.states else np.zeros(())
@@ -166,7 +166,7 @@ def library(kind: str, firing: Firing | None) -> NeuronModel:
     return make(reset=firing.reset, reset_delay=firing.reset_delay, detach=firing.detach, strict=firing.strict)
 
 
-def _neuron(reader: _Reader) -> _Found:
+def _neuron(reader: _InterpretedFields) -> _Found:
     kind = reader.node.type
     firing = reader.firing if kind in FIRING else None
     if reader.plain():
@@ -176,5 +176,5 @@ def _neuron(reader: _Reader) -> _Found:
     return model, values | {name: reader.value(name) for name in model.parameters if name not in values}
 
 
-def _threshold(reader: _Reader) -> _Found:
+def _threshold(reader: _InterpretedFields) -> _Found:
     return Threshold(strict=reader.dialect.strict), {"threshold": reader.value("threshold")}

@@ -23,7 +23,7 @@ def dissolve(links: Iterable[DelayedEdge], passing: Iterable[str]) -> tuple[list
 
     Returns
     -------
-    list of Link, set of str
+    list of DelayedEdge, set of str
         The remaining links, and the removed nodes.
     """
     into: defaultdict[str, list[DelayedEdge]] = defaultdict(list)

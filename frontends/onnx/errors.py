@@ -66,13 +66,13 @@ class ShapeError(OnnxError):
 
 
 class UnsupportedOperatorError(OnnxError):
-    """An operator that snnc does not read."""
+    """snnc does not read an operator of the file."""
 
     code = "SNNC-E210"
 
 
 class NotYetError(OnnxError):
-    """A form that snnc's method could handle, but that is not implemented yet."""
+    """snnc does not read this form yet, although its method could."""
 
     code = "SNNC-E211"
 
@@ -126,7 +126,7 @@ class StepGraphError(OnnxError):
 
 
 class StateLossError(OnnxError):
-    """Spiking neurons without any carried state: the export lost the state."""
+    """The file has spiking neurons but carries no state from step to step: the export lost it."""
 
     code = "SNNC-E220"
 
@@ -144,7 +144,7 @@ class SelfCheckError(OnnxError):
 
 
 class UnforeseenError(OnnxError):
-    """The file breaks the importer in a way that no check foresees."""
+    """Reading the file failed with an error that no check foresees."""
 
     code = "SNNC-E224"
 

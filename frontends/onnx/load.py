@@ -20,7 +20,7 @@ from snnc.frontends.onnx.reading.bind import bind
 from snnc.frontends.onnx.reading.described import File, Seen, described
 from snnc.frontends.onnx.reading.guard import refusing
 from snnc.frontends.onnx.reading.reader import notes_of, opset_of, read_model
-from snnc.frontends.onnx.recover import Source, recover
+from snnc.frontends.onnx.recover import ParsedFile, recover
 from snnc.frontends.onnx.recovery.detaching import DEFAULT, Detach
 
 
@@ -77,7 +77,7 @@ def read_onnx(
     path = Path(path)
     with refusing(path, "read", "export a single step with its states as inputs and outputs, and report the file"):
         model = read_model(path)
-        source = Source(path.stem, parse(model.graph, opset_of(model)), _declared(model), shapes, None if marked else detach or DEFAULT)
+        source = ParsedFile(path.stem, parse(model.graph, opset_of(model)), _declared(model), shapes, None if marked else detach or DEFAULT)
         found, note = _described(source, *notes_of(model))
         if found is not None and detach is not None:
             raise DetachError(f"{path} defines where gradients stop; leave out detach={detach!r}.")
@@ -87,7 +87,7 @@ def read_onnx(
         return replace(found, declared=source.inputs)
 
 
-def _described(source: Source, notes: object, digest: object) -> tuple[Imported | None, list[str]]:
+def _described(source: ParsedFile, notes: object, digest: object) -> tuple[Imported | None, list[str]]:
     """Return the network that snnc described when it wrote the file; None, and the reason, if the file has changed."""
     if notes is None:
         return None, []
@@ -130,7 +130,7 @@ def _shape(info: ValueInfoProto) -> tuple[int | str, ...]:
     return shape
 
 
-def _bound(source: Source) -> Imported:
+def _bound(source: ParsedFile) -> Imported:
     """Recover the network for numbers instead of dynamic sizes, for two choices of them, to check that they do not matter."""
     if source.array_shapes is not None:
         return recover(source, source.sizes(source.array_shapes), {})

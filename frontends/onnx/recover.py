@@ -27,7 +27,7 @@ from snnc.frontends.onnx.flattening.flatten import Run
 from snnc.frontends.onnx.flattening.node import Node, NodePool, Shape
 from snnc.frontends.onnx.flattening.operation import Subgraph
 from snnc.frontends.onnx.operators.table import HANDLERS, MARKED
-from snnc.frontends.onnx.proof.traces import Built, Imported
+from snnc.frontends.onnx.proof.traces import Imported, TracedGraph
 from snnc.frontends.onnx.proof.verify import CheckedOutput, verify
 from snnc.frontends.onnx.reading.packed import UnpackedStates, joined, unpack_states, with_advice
 from snnc.frontends.onnx.reading.pairing import Pairs, guess_notes, pair_states
@@ -39,7 +39,7 @@ from snnc.frontends.onnx.reroll.rearrange import broadcast_out, rearranged
 from snnc.frontends.onnx.reroll.retime import retime
 from snnc.frontends.onnx.reroll.roll import READINGS, Roller
 from snnc.frontends.onnx.reroll.step import RecoveredStep, Result, check_operations
-from snnc.frontends.onnx.reroll.timeline import GraphTimeline, check_extent, extend, find_axes, static_timeline, timeline
+from snnc.frontends.onnx.reroll.timeline import GraphTimeline, check_extent, extend, find_axes, input_timeline, static_timeline
 
 _REPLICAS: Final = 4
 MIN_STEPS: Final = 3
@@ -48,7 +48,7 @@ _UNEXPLAINED: Final = (InitialStateError, StepGraphError, TimeMixingError, TimeV
 
 
 @dataclass(frozen=True)
-class Source:
+class ParsedFile:
     """A parsed file: its graph, and the declared shape of each input (names stand for dynamic sizes)."""
 
     title: str
@@ -85,7 +85,7 @@ class Source:
         return max(_REPLICAS, *longer) if longer else _REPLICAS
 
 
-def recover(source: Source, sizes: Mapping[str, int], dynamic: Mapping[str, int]) -> Imported:
+def recover(source: ParsedFile, sizes: Mapping[str, int], dynamic: Mapping[str, int]) -> Imported:
     """Recover the network for `sizes` instead of names of sizes; `dynamic` holds those that the file leaves open.
 
     Raises
@@ -102,8 +102,8 @@ def recover(source: Source, sizes: Mapping[str, int], dynamic: Mapping[str, int]
     if axes:
         open_time = any(source.inputs[n][a] in dynamic for n, a in axes.items())
         try:
-            line = timeline(pool, axes, 0)
-            return _unrolled(source, pool, line, shapes, None if open_time else line.steps, outputs)
+            timeline = input_timeline(pool, axes, 0)
+            return _unrolled(source, pool, timeline, shapes, None if open_time else timeline.steps, outputs)
         except OnnxError:
             pairs = _packed_pairs(axes, inputs, outputs)
             if not pairs.outputs:
@@ -118,11 +118,11 @@ def recover(source: Source, sizes: Mapping[str, int], dynamic: Mapping[str, int]
             raise with_advice(error, pool, pairs.outputs) from None
         found.graph.assumptions.extend(guess_notes(pairs))
         return replace(found, carried=pairs.outputs)
-    line = static_timeline(pool, outputs)
-    return _unrolled(source, pool, line, shapes, line.steps, outputs)
+    timeline = static_timeline(pool, outputs)
+    return _unrolled(source, pool, timeline, shapes, timeline.steps, outputs)
 
 
-def _run(source: Source, pool: NodePool, inputs: Mapping[str, Node], step: int | None = None) -> dict[str, Node]:
+def _run(source: ParsedFile, pool: NodePool, inputs: Mapping[str, Node], step: int | None = None) -> dict[str, Node]:
     results = Run(pool, HANDLERS if source.detach else MARKED, step).graph(source.graph, dict(inputs))
     found: dict[str, Node] = {}
     for name, value in zip(source.graph.outputs, results, strict=True):
@@ -133,25 +133,25 @@ def _run(source: Source, pool: NodePool, inputs: Mapping[str, Node], step: int |
 
 
 def _unrolled(
-    source: Source, pool: NodePool, line: GraphTimeline, shapes: Mapping[str, Shape], steps: int | None, outputs: Mapping[str, Node]
+    source: ParsedFile, pool: NodePool, timeline: GraphTimeline, shapes: Mapping[str, Shape], steps: int | None, outputs: Mapping[str, Node]
 ) -> Imported:
     def finished(roller: Roller) -> Imported:
-        extend(line, pool)
+        extend(timeline, pool)
         results = [roll_output(pool, roller, name, node) for name, node in outputs.items()]
-        return _build_and_check(source, pool, (roller, results), shapes, line.axes, steps, outputs)
+        return _build_and_check(source, pool, (roller, results), shapes, timeline.axes, steps, outputs)
 
-    return _try_readings(line, finished)
+    return _try_readings(timeline, finished)
 
 
-def _try_readings(line: GraphTimeline, finished: Callable[[Roller], Imported]) -> Imported:
+def _try_readings(timeline: GraphTimeline, finished: Callable[[Roller], Imported]) -> Imported:
     """Roll up and finish; if no initial state explains the file, try another assignment of values to steps."""
-    first = Roller(line)
+    first = Roller(timeline)
     try:
         return finished(first)
     except _UNEXPLAINED as error:
         for reading in READINGS[1:] if first.moved else ():
             with suppress(OnnxError):
-                return finished(Roller(line, reading))
+                return finished(Roller(timeline, reading))
         raise error
 
 
@@ -163,7 +163,7 @@ def _packed_pairs(axes: Mapping[str, int], inputs: dict[str, Node], outputs: dic
     return Pairs({})
 
 
-def _single_unpacked(source: Source, shapes: Mapping[str, Shape], pairs: Mapping[str, str], parts: UnpackedStates) -> Imported:
+def _single_unpacked(source: ParsedFile, shapes: Mapping[str, Shape], pairs: Mapping[str, str], parts: UnpackedStates) -> Imported:
     """Read a single step with its states separated or as they are; the step's structure decides which is tried first."""
     first, second = (parts, None) if parts.packed else (None, parts)
     try:
@@ -174,7 +174,9 @@ def _single_unpacked(source: Source, shapes: Mapping[str, Shape], pairs: Mapping
         raise
 
 
-def _single_step(source: Source, shapes: Mapping[str, Shape], pairs: Mapping[str, str], parts: UnpackedStates | None = None) -> Imported:
+def _single_step(
+    source: ParsedFile, shapes: Mapping[str, Shape], pairs: Mapping[str, str], parts: UnpackedStates | None = None
+) -> Imported:
     """Replicate a single step with its states fed back, so that it resembles an unrolled file."""
     pool = NodePool()
     data, count = {n: s for n, s in shapes.items() if n not in pairs}, max(source.replicas, _REPLICAS + (parts.depth if parts else 0))
@@ -190,7 +192,7 @@ def _single_step(source: Source, shapes: Mapping[str, Shape], pairs: Mapping[str
             rows[name].append(node)
         states = {n: outputs[o] for n, o in pairs.items()}
     axes = dict.fromkeys(sequences, 0)
-    line = timeline(pool, axes, count)
+    timeline = input_timeline(pool, axes, count)
     for name, nodes in rows.items():
         if nodes[-1].value is not None:
             raise ReadoutError(f"the output '{name}' is constant; it does not depend on the inputs.")
@@ -200,7 +202,7 @@ def _single_step(source: Source, shapes: Mapping[str, Shape], pairs: Mapping[str
         results = [Result(n, roller.roll(dict(enumerate(r))), "all", 0, r[-1].shape, tuple(r)) for n, r in rows.items()]
         return _build_and_check(source, pool, (roller, results), full, axes, None)
 
-    found = _try_readings(line, finished)
+    found = _try_readings(timeline, finished)
     graph = found.graph
     paired = ", ".join(f"{i} -> {o}" for i, o in pairs.items())
     graph.assumptions.append(f"The file is one time step; its states continue as {paired}.")
@@ -218,7 +220,7 @@ def _single_step(source: Source, shapes: Mapping[str, Shape], pairs: Mapping[str
 
 
 def _build_and_check(
-    source: Source,
+    source: ParsedFile,
     pool: NodePool,
     rolled: tuple[Roller, list[Result]],
     shapes: Mapping[str, Shape],
@@ -233,18 +235,18 @@ def _build_and_check(
     results = [replace(r, value=v) for r, v in zip(results, moved, strict=True)]
     if any(r.readout != "all" for r in results):
         results = accumulated(roller, results)
-    line = roller.line
+    timeline = roller.timeline
     file = FileFacts(source.title, shapes, steps, set(source.inputs) | set(source.graph.outputs), source.detach)
     try:
         built = _graph_of(RecoveredStep(roller.classes, axes, results), file)
     except (StepGraphError, NotYetError) as error:
         built = _graph_of_one_sample(RecoveredStep(roller.classes, axes, results, batched=False), file, error)
-    if line.steps < MIN_STEPS:
+    if timeline.steps < MIN_STEPS:
         raise NoTimeError(
-            f"the file has {line.steps} time steps; snnc needs {MIN_STEPS} to see how a step repeats. "
+            f"the file has {timeline.steps} time steps; snnc needs {MIN_STEPS} to see how a step repeats. "
             "Export more steps, or a single step with its states as inputs and outputs."
         )
-    graph, found = built.graph, Imported(built.graph, built.traces, Inputs(axes, shapes, line.steps), pool)
+    graph, found = built.graph, Imported(built.graph, built.traces, Inputs(axes, shapes, timeline.steps), pool)
     graph.assumptions.extend(_lost_states(graph))
     if source.detach is not None:
         graph.assumptions.extend(sentence(graph, source.detach))
@@ -255,13 +257,13 @@ def _build_and_check(
     return found
 
 
-def _graph_of(step: RecoveredStep, file: FileFacts) -> Built:
+def _graph_of(step: RecoveredStep, file: FileFacts) -> TracedGraph:
     step = rearranged(broadcast_out(step))
     check_operations(step)
     return graph_of_step(step, file)
 
 
-def _graph_of_one_sample(step: RecoveredStep, file: FileFacts, error: OnnxError) -> Built:
+def _graph_of_one_sample(step: RecoveredStep, file: FileFacts, error: OnnxError) -> TracedGraph:
     """Read a step with convolutions of one image as that of one sample; if that fails too, the first error is more informative."""
     if not any(c.op in ("conv", "pool") and c.shape[0] == 1 for c in step.classes):
         raise error

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from snnc.compiler.ir.graph import Array
 
-_NEAR: Final = 2e-6
+_TOLERANCE: Final = 2e-6
 """Relative error of a sigmoid that PyTorch computed in float32."""
 
 
@@ -74,7 +74,7 @@ def forms(name: str, tensor: Array, value: Array, original: Array | None) -> lis
     return [
         Form(name, function=function)
         for function, (forward, _) in FUNCTIONS.items()
-        if np.isclose(forward(tensor).reshape(-1)[0], original.reshape(-1)[0], rtol=_NEAR, atol=0)
+        if np.isclose(forward(tensor).reshape(-1)[0], original.reshape(-1)[0], rtol=_TOLERANCE, atol=0)
     ]
 
 
@@ -98,7 +98,7 @@ def _plain(name: str, tensor: Array, value: Array, original: Array | None) -> Fo
     before = value if original is None else original
     for transposed in (False, True) if value.ndim == 2 else (False,):
         oriented = before.T if transposed else before
-        if original is not None and oriented.ndim == 1 and oriented.size == tensor.size:  # one value a neuron
+        if original is not None and oriented.ndim == 1 and oriented.size == tensor.size:  # one value per neuron
             oriented = oriented.reshape(squeezed)
         if np.squeeze(oriented).shape != squeezed and value.size != 1:
             continue

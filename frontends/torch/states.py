@@ -1,4 +1,4 @@
-"""Modules that store their neurons' states, or pass them on, as a function of a complete sequence.
+"""Turn modules that store their neurons' states, or pass them on, into functions of a complete sequence.
 
 Frameworks store states in different ways. SpikingJelly's neurons, and snnTorch's if no membrane is passed, keep them as attributes
 between calls; Norse's cells return them, and start from rest if none is given. A module whose neurons run one step per call is called
@@ -68,9 +68,9 @@ def find_call_pattern(module: Any, arguments: tuple[Any, ...], title: str) -> Ca
     HiddenStateExampleError
         The module is one step, and the example has no time axis before the batch.
     StateLostError
-        It is one step that neither stores its states nor returns and accepts them.
+        The module is one step that neither stores its states nor takes and returns them.
     TorchExportError
-        It runs neither on the example nor on one step of it, or on one step that loses its states.
+        The module runs neither on the example nor on one step of it, or on one step that loses its states.
     """
     units = [part for part in module.modules() if _is_unit(part)]
     run = _watched(module, units, arguments)
@@ -143,7 +143,7 @@ def _check_example(arguments: tuple[Any, ...], title: str) -> None:
         if not _are_sequences((argument,)):
             raise HiddenStateExampleError(
                 f"{title} runs one step a call and keeps its states inside; give an example of a sequence, [steps, batch, ...], "
-                f"not of shape {list(getattr(argument, 'shape', []))}: snnc calls it once a step."
+                f"not of shape {list(getattr(argument, 'shape', []))}: snnc calls it once per step."
             )
 
 
@@ -217,7 +217,7 @@ def run_example(module: Any, pattern: CallPattern, arguments: tuple[Any, ...]) -
     Raises
     ------
     TorchExportError
-        It does not run.
+        The module does not run on the example.
     """
     torch = require_torch()
     try:

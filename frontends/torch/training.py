@@ -1,6 +1,6 @@
-"""Dropout and batch normalisation of a module as they are in training.
+"""Import the dropout and batch normalisation of a module as layers that act in training.
 
-An export describes what a module does after ``eval()``. For a training, each such layer of the module's copy is replaced with a layer of
+An export describes a module after ``eval()``. To train, each such layer of the module's copy is replaced with a layer of
 weights that multiplies each channel by a number of its own. The export keeps it, and its weights tell where the layer was: there, the
 network gets its own dropout or normalisation.
 """
@@ -57,7 +57,7 @@ class TrainingLayers:
         Raises
         ------
         TorchTrainingError
-            One is not there once.
+            A marked layer does not occur exactly once.
         """
         for name, marker in self.markers.items():
             nodes = [n for n, o in graph.of_type(Linear, Conv) if o.weight.shape == marker.shape and np.array_equal(o.weight, marker)]
@@ -71,7 +71,7 @@ class TrainingLayers:
             _substitute(graph, nodes[0], name, chain)
 
     def notices(self) -> list[str]:
-        """Return the sentences about what differs in a training."""
+        """Return sentences on differences from the training of the module."""
         dropped = (n for n in self.each_step if _is_dropout(self.parts[n]))
         found = sorted(n for n in dropped if not type(self.parts[n]).__module__.startswith(_SPIKINGJELLY))
         names = ", ".join(map(repr, found))
@@ -109,7 +109,7 @@ def _is_dropout(part: Any) -> bool:
 
 
 def _watch(module: Any, found: Mapping[str, _Found], pattern: CallPattern, arguments: tuple[Any, ...]) -> None:
-    """Run the example and note how the layers are called."""
+    """Run the example and record the calls of the layers."""
 
     def hook(layer: _Found) -> Any:
         def note(_: Any, given: tuple[Any, ...]) -> None:
@@ -126,7 +126,7 @@ def _watch(module: Any, found: Mapping[str, _Found], pattern: CallPattern, argum
 
 
 def _each_step(layer: _Found) -> bool:
-    """Whether the module draws, or measures, at every step."""
+    """Return whether the module draws a mask, or measures statistics, at every step."""
     return layer.calls > 1 or (_is_dropout(layer.part) and not type(layer.part).__module__.startswith(_SPIKINGJELLY))
 
 
@@ -138,11 +138,11 @@ def _check(name: str, layer: _Found) -> None:
         if part.running_mean is None or part.momentum is None:
             why = "it has no running statistics with a momentum"
         elif not all(t is not None and t.requires_grad for t in (part.weight, part.bias)):
-            why = "its weight and bias do not learn, and snnc reads the gradient through its statistics from theirs"
+            why = "its weight and bias do not learn, but snnc derives the gradient through the statistics from their gradients"
     elif type(part).__name__ != "Dropout":
         why = "it is not nn.Dropout, which drops single values"
     if why is not None:
-        raise TorchTrainingError(f"{name!r} ({type(part).__name__}) cannot be imported for a training: {why}.")
+        raise TorchTrainingError(f"{name!r} ({type(part).__name__}) cannot be imported for training: {why}.")
 
 
 def _marker(shape: tuple[int, ...], name: str, number: int) -> Any:

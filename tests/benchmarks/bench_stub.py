@@ -12,7 +12,7 @@ def load():
     print("libraries print to standard output")
 
 
-class Engine(with_snnc.Engine):
+class FaultyEngine(with_snnc.SnncEngine):
     def __init__(self, problem, mode, variant, device="cpu"):
         self._fault, self._turns = variant, 0
         super().__init__(problem, "window" if variant == "window as exact" else mode, "reference")
@@ -41,3 +41,6 @@ class Engine(with_snnc.Engine):
     def gradients(self):
         factor = 1.001 if self._fault == "gradient" else 1
         return {name: factor * value for name, value in super().gradients().items()}
+
+
+ENGINE = FaultyEngine

@@ -14,7 +14,7 @@ from snnc.benchmarks.growth import draw_growth
 from snnc.benchmarks.measure import measure
 from snnc.benchmarks.nets import benchmark
 from snnc.benchmarks.repeated import at_another_clock, repeated
-from snnc.benchmarks.suites import Task, run, strategies, tasks
+from snnc.benchmarks.suites import SuiteTask, run, strategies, tasks
 from snnc.benchmarks.table import compile_lines, mapping_lines
 from snnc.cli import main as cli
 
@@ -40,7 +40,7 @@ def test_the_own_partition_is_never_called_metis(monkeypatch, there, name):
 
 def test_a_row_is_measured_in_a_process_of_its_own(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    row = run(Task("logged-h5-a1", "linear", "bow", False))
+    row = run(SuiteTask("logged-h5-a1", "linear", "bow", False))
     assert set(row) >= KEYS
     assert (row["net"], row["target"], row["strategy"], row["clock_ghz"]) == ("logged-h5-a1", "bow", "linear", 1.85)
     assert 0 < row["bound_cycles"] <= row["step_cycles"]
@@ -53,14 +53,14 @@ def test_a_row_is_measured_in_a_process_of_its_own(tmp_path, monkeypatch):
 
 def test_at_another_clock_the_same_plan_takes_other_milliseconds():
     measured = {target: measure("logged-h5-a1", "linear", target) for target in ("gc200", "bow")}
-    derived = at_another_clock([measured["gc200"]], Task("logged-h5-a1", "linear", "bow", False))
+    derived = at_another_clock([measured["gc200"]], SuiteTask("logged-h5-a1", "linear", "bow", False))
     own = {"compile_s", "cpu_s", "map_s", "peak_rss_mb", "same_plan_as"}
     assert derived["same_plan_as"] == "gc200"
     assert derived["memory_bytes"] == measured["bow"]["memory_bytes"]
     own |= {"memory_bytes"}
     assert {k: v for k, v in derived.items() if k not in own} == pytest.approx({k: v for k, v in measured["bow"].items() if k not in own})
-    assert at_another_clock([measured["gc200"]], Task("logged-h5-a1", "random", "bow", False)) is None
-    assert at_another_clock([measured["gc200"]], Task("logged-h5-a1", "linear", "gc2", False)) is None
+    assert at_another_clock([measured["gc200"]], SuiteTask("logged-h5-a1", "random", "bow", False)) is None
+    assert at_another_clock([measured["gc200"]], SuiteTask("logged-h5-a1", "linear", "gc2", False)) is None
 
 
 def test_a_network_that_stands_in_two_grids_is_measured_once():
@@ -70,9 +70,10 @@ def test_a_network_that_stands_in_two_grids_is_measured_once():
     )
     assert one == other
     row = {"net": "shd-n4-b3-a5", "strategy": "linear", "target": "gc200", "fits": False, "step_cycles": 3.0}
-    assert repeated([row], Task("shd-x1-n4-a5", "linear", None, False)) == row | {"net": "shd-x1-n4-a5", "same_plan_as": "shd-n4-b3-a5"}
+    again = row | {"net": "shd-x1-n4-a5", "same_plan_as": "shd-n4-b3-a5"}
+    assert repeated([row], SuiteTask("shd-x1-n4-a5", "linear", None, False)) == again
     for net, strategy in (("shd-x1-n4-a5", "random"), ("shd-x1-n2-a5", "linear"), ("shd-x2-n4-a5", "linear"), ("shd-n4-b2-a5", "linear")):
-        assert repeated([row], Task(net, strategy, None, False)) is None
+        assert repeated([row], SuiteTask(net, strategy, None, False)) is None
 
 
 def test_compile_seconds_of_snnc_go_to_the_emitted_project():
@@ -97,14 +98,14 @@ def test_a_process_that_dies_is_a_row_with_an_error(monkeypatch):
     real = subprocess.run
     dying = [sys.executable, "-c", "raise SystemExit('no memory')"]
     monkeypatch.setattr(suites.subprocess, "run", lambda command, **options: real(dying, **options))
-    row = run(Task("w1", "snnc", None, True))
+    row = run(SuiteTask("w1", "snnc", None, True))
     assert KEYS - {"compile_s", "peak_rss_mb"} <= set(row)
     assert row["error"] == "no memory"
     assert not row["fits"]
 
 
 def test_a_process_that_takes_too_long_is_given_up():
-    row = run(Task("w1", "snnc", None, False), seconds=0.01)
+    row = run(SuiteTask("w1", "snnc", None, False), seconds=0.01)
     assert "longer than" in row["error"]
     assert row["target"] == "gc200"
 
@@ -166,7 +167,7 @@ def test_what_ends_a_run_leaves_the_rows_before(tmp_path, monkeypatch):
     monkeypatch.setattr(suites, "run", run_one)
     file = tmp_path / "rows.json"
     kept = []
-    monkeypatch.setattr("snnc.cli.bench.note", lambda text: kept.append(file.exists()))
+    monkeypatch.setattr("snnc.cli.commands.bench.note", lambda text: kept.append(file.exists()))
     assert cli.run_command(["bench", "--nets", "w1", "--json", str(file)]) != 0
     assert kept == [False, True]
     assert [row["strategy"] for row in json.loads(file.read_text())["rows"]] == ["snnc", "published"]

@@ -113,7 +113,7 @@ INSTALLED = [(e, v) for e in PEERS for v in e.variants if v not in ("compiled", 
 def test_frameworks_show_the_numbers_of_the_reference(entry, variant, workload, tmp_path):
     pytest.importorskip(entry.engine, reason=f"{entry.engine} is not installed")
     check = make_check(workload)
-    assert answered(check, import_module(entry.module).Engine(check.problem, entry.mode, variant), tmp_path / "a.npz") == ""
+    assert answered(check, import_module(entry.module).ENGINE(check.problem, entry.mode, variant), tmp_path / "a.npz") == ""
 
 
 def test_the_optimiser_of_the_check_is_that_of_torch():
@@ -200,7 +200,7 @@ def test_weights_are_reset_after_few_timed_steps_so_that_all_engines_see_the_sam
             done.append("reset")
 
     write_problem(make_problem(RECURRENT), tmp_path / "p.npz")
-    worker = Worker(SimpleNamespace(Engine=Engine), "exact", "", "cpu")
+    worker = Worker(SimpleNamespace(ENGINE=Engine), "exact", "", "cpu")
     worker.answer({"do": "open", "data": str(tmp_path / "p.npz")})
     assert len(worker.answer({"do": "turn", "untimed": 1, "steps": IN_A_ROW + 1})["ms"]) == IN_A_ROW + 1
     assert done == ["reset", *["step"] * (1 + IN_A_ROW), "reset", "step", "step"]

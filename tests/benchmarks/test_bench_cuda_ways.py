@@ -19,7 +19,7 @@ from snnc.benchmarks.cpu.workloads import DenseLayer, Workload
 from snnc.benchmarks.cuda import command, lines, ways
 from snnc.benchmarks.cuda.command import CudaBenchOptions
 from snnc.benchmarks.cuda.entries import CUDA_ENTRIES
-from snnc.benchmarks.cuda.lines import Line, SuiteSettings
+from snnc.benchmarks.cuda.lines import BenchLine, SuiteSettings
 from snnc.benchmarks.cuda.preparation import prepare_workloads, versions_of
 from snnc.benchmarks.cuda.resuming import read_rows
 from snnc.benchmarks.cuda.suite import measure
@@ -58,7 +58,8 @@ def files(tmp_path_factory):
 
 
 def test_a_trial_takes_the_fastest_way_whose_numbers_are_right(stub, files):
-    chosen = [Line(stub("slow", "right")), Line(stub("loss", "slow", engine="wrong")), Line(stub("right", "dies", engine="half"))]
+    stubs = [stub("slow", "right"), stub("loss", "slow", engine="wrong"), stub("right", "dies", engine="half")]
+    chosen = [BenchLine(entry) for entry in stubs]
     rows, left_out = measure(SMALL, files, chosen, SETTINGS, lambda text: None)
     found = {row["engine"]: row for row in rows}
     assert {engine: row["variant"] for engine, row in found.items()} == {"stub": "right", "wrong": "slow", "half": "right"}
@@ -74,21 +75,21 @@ def test_a_trial_takes_the_fastest_way_whose_numbers_are_right(stub, files):
 
 
 def test_all_ways_are_rows_where_all_are_asked_for(stub, files):
-    rows, left_out = measure(SMALL, files, [Line(stub("slow", "right", "dies"))], replace(SETTINGS, ways=ways.ALL), lambda text: None)
+    rows, left_out = measure(SMALL, files, [BenchLine(stub("slow", "right", "dies"))], replace(SETTINGS, ways=ways.ALL), lambda text: None)
     assert [row["variant"] for row in rows] == ["slow", "right"]
     assert left_out == []
     assert all("no memory left" in row["chosen"]["left_out"]["dies"] for row in rows)
 
 
 def test_a_way_whose_first_step_takes_too_long_is_left_out(stub, files):
-    rows, left_out = measure(SMALL, files, [Line(stub("hangs"))], replace(SETTINGS, first_step_s=2.0), lambda text: None)
+    rows, left_out = measure(SMALL, files, [BenchLine(stub("hangs"))], replace(SETTINGS, first_step_s=2.0), lambda text: None)
     assert rows == []
     assert "took longer than" in left_out[0]["reason"]
 
 
 def test_a_choice_of_an_earlier_run_is_taken_without_a_trial_and_dropped_when_it_fails(stub, files):
     kept = lambda way: ways.FastestWay(way, ways.STORED_TRIAL, {way: 1.0}, {})  # noqa: E731
-    taken, failed = Line(stub("right", "slow"), kept("slow")), Line(stub("right", "dies", engine="other"), kept("dies"))
+    taken, failed = BenchLine(stub("right", "slow"), kept("slow")), BenchLine(stub("right", "dies", engine="other"), kept("dies"))
     rows, _ = measure(SMALL, files, [taken, failed], SETTINGS, lambda text: None)
     assert [(row["variant"], row["chosen"]["by"]) for row in rows] == [("slow", ways.STORED_TRIAL), ("right", ways.TRIAL)]
 
@@ -103,7 +104,7 @@ def test_a_way_that_finds_no_room_beside_others_has_another_try_alone(stub, file
         return opened(process, *given)
 
     monkeypatch.setattr(lines, "opened", full)
-    rows, _ = measure(SMALL, files, [Line(stub("slow", "right"))], SETTINGS, lambda text: None)
+    rows, _ = measure(SMALL, files, [BenchLine(stub("slow", "right"))], SETTINGS, lambda text: None)
     assert rows[0]["variant"] == "right"
     assert tried.count("right") == 2
 
@@ -119,9 +120,8 @@ def test_compilers_that_time_kernels_take_their_first_step_alone(stub, files, mo
             spans[process.entry.engine, process.variant] = (begin, time.monotonic())
 
     monkeypatch.setattr(lines, "opened", watched)
-    measure(
-        SMALL, files, [Line(stub("slow", "right", engine="tunes", alone=True)), Line(stub("right", "slow"))], SETTINGS, lambda text: None
-    )
+    chosen = [BenchLine(stub("slow", "right", engine="tunes", alone=True)), BenchLine(stub("right", "slow"))]
+    measure(SMALL, files, chosen, SETTINGS, lambda text: None)
     alone = [span for (engine, _), span in spans.items() if engine == "tunes"]
     for begin, end in alone:
         assert not any(begin < other[1] and other[0] < end for other in spans.values() if other != (begin, end))
@@ -175,7 +175,7 @@ def test_where_no_choice_can_be_kept_the_run_goes_on(monkeypatch, tmp_path):
 
 
 def test_compiled_ways_are_warmed_and_slow_ones_left_out_before_anything_is_timed(stub, tmp_path):
-    line = Line(stub("right", "hangs", compiled=("hangs",)))
+    line = BenchLine(stub("right", "hangs", compiled=("hangs",)))
     ready = prepare_workloads([(SMALL, [line]), (LONE, [])], tmp_path, replace(SETTINGS, first_step_s=2.0), print)
     assert set(ready.files) == {SMALL.label, LONE.label}
     assert line.left_out == {"hangs": "took longer than 2 s"}

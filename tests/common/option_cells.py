@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 import snnc
-from snnc.backends.backend import Built, TargetOptions
+from snnc.backends.backend import BuiltProject, TargetOptions
 from snnc.backends.reference.engine import ReferenceEngine
 from snnc.backends.registry import BACKENDS
 from snnc.driver.compiling import compile_to_folder
@@ -101,7 +101,7 @@ def replace_engines(monkeypatch):
 
     for backend in BACKENDS:
         if backend.emits:
-            monkeypatch.setattr(type(backend), "build", lambda backend, folder, options: Built(folder, folder))
+            monkeypatch.setattr(type(backend), "build", lambda backend, folder, options: BuiltProject(folder, folder))
             monkeypatch.setattr(type(backend), "open", engine_for)
     return opened
 

@@ -28,7 +28,7 @@ CLASSES: Final = 11
 
 @dataclass(frozen=True)
 class Recordings:
-    """Pieces of recordings ``*.aedat``; see :class:`snnc.data.data_set.Source`."""
+    """Pieces of recordings ``*.aedat``; see :class:`snnc.data.data_set.SampleSource`."""
 
     path: Path
     pieces: tuple[tuple[str, int, int, int], ...] = field(repr=False)
@@ -42,7 +42,7 @@ class Recordings:
 
     @contextmanager
     def opened(self) -> Iterator[Reader]:
-        """See :class:`snnc.data.data_set.Source`."""
+        """See :class:`snnc.data.data_set.SampleSource`."""
 
         def read(number: int) -> tuple[Sample, Any]:
             name, label, start, end = self.pieces[number]
@@ -55,7 +55,7 @@ class Recordings:
 
 @dataclass(frozen=True)
 class CutFiles:
-    """A file for each sample; see :class:`snnc.data.data_set.Source`."""
+    """A file for each sample; see :class:`snnc.data.data_set.SampleSource`."""
 
     path: Path
     files: tuple[tuple[str, int], ...] = field(repr=False)
@@ -67,7 +67,7 @@ class CutFiles:
 
     @contextmanager
     def opened(self) -> Iterator[Reader]:
-        """See :class:`snnc.data.data_set.Source`."""
+        """See :class:`snnc.data.data_set.SampleSource`."""
 
         def read(number: int) -> tuple[Sample, Any]:
             name, label = self.files[number]

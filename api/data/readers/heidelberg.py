@@ -19,7 +19,7 @@ import numpy as np
 from snnc.compiler.errors import SnncError
 from snnc.data.data_set import DataSet, Reader
 from snnc.data.readers.files import check_memory
-from snnc.data.readers.vlen_rows import Rows, UnplacedError, rows_of
+from snnc.data.readers.vlen_rows import UnplacedError, VlenRows, rows_of
 from snnc.data.sample import Aer, Array, Sample
 from snnc.errors import DataFileError, DataFormatError
 
@@ -28,7 +28,7 @@ CHANNELS: Final = 700
 
 @dataclass(frozen=True, eq=False)
 class HeidelbergFile:
-    """One file of SHD or SSC; see :class:`snnc.data.data_set.Source`."""
+    """One file of SHD or SSC; see :class:`snnc.data.data_set.SampleSource`."""
 
     path: Path
     classes: int
@@ -40,7 +40,7 @@ class HeidelbergFile:
 
     @contextmanager
     def opened(self) -> Iterator[Reader]:
-        """See :class:`snnc.data.data_set.Source`."""
+        """See :class:`snnc.data.data_set.SampleSource`."""
         with _opened(self.path) as file, _descriptor(self.path) as descriptor:
             with _coded(self.path, None):
                 labels = np.asarray(file["labels"])
@@ -58,7 +58,7 @@ class HeidelbergFile:
 
             yield read
 
-    def _rows(self, file: Any) -> tuple[Rows, Rows] | None:
+    def _rows(self, file: Any) -> tuple[VlenRows, VlenRows] | None:
         """Return the places of times and units in the file; None: the library has to read them. They are found in the first pass."""
         if "_found" not in self.__dict__:
             with _descriptor(self.path) as descriptor:
@@ -67,7 +67,7 @@ class HeidelbergFile:
                 except UnplacedError:
                     found = None
             object.__setattr__(self, "_found", found)
-        places: tuple[Rows, Rows] | None = self.__dict__["_found"]
+        places: tuple[VlenRows, VlenRows] | None = self.__dict__["_found"]
         return places
 
 

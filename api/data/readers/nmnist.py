@@ -1,8 +1,8 @@
-"""N-MNIST: digits that a moving sensor saw, a file of 40-bit events for each.
+"""N-MNIST: digits recorded by a moving sensor, one file of 40-bit events each.
 
-An event is five bytes: x, y, and 24 bits, of which the first is the polarity and the others microseconds. The row 240 marks that the
-sensor's clock went on by 2^13 microseconds (of the ATIS sensor; it is no event). Source: Orchard, Jayawant, Cohen, Thakor, "Converting
-static image datasets to spiking neuromorphic datasets using saccades", Frontiers in Neuroscience 2015.
+An event is five bytes: x, y, and 24 bits, of which the first is the polarity and the others microseconds. The row 240 is
+no event: the clock of the ATIS sensor has overflowed, by 2^13 microseconds. Source: Orchard, Jayawant, Cohen, Thakor, "Converting static
+image datasets to spiking neuromorphic datasets using saccades", Frontiers in Neuroscience 2015.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _OVERFLOW: Final = 2**13
 
 @dataclass(frozen=True)
 class BinFolder:
-    """Folders ``0`` to ``9`` with files ``*.bin``; see :class:`snnc.data.data_set.Source`."""
+    """Folders ``0`` to ``9`` with files ``*.bin``; see :class:`snnc.data.data_set.SampleSource`."""
 
     path: Path
     files: tuple[tuple[str, int], ...] = field(repr=False)
@@ -40,7 +40,7 @@ class BinFolder:
 
     @contextmanager
     def opened(self) -> Iterator[Reader]:
-        """See :class:`snnc.data.data_set.Source`."""
+        """See :class:`snnc.data.data_set.SampleSource`."""
 
         def read(number: int) -> tuple[Sample, Any]:
             name, label = self.files[number]

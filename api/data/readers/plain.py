@@ -21,7 +21,7 @@ from snnc.data.sample import Array, Sample
 from snnc.errors import DataFormatError, MissingArrayError, PickledArrayError, SampleError
 
 
-class Rows(Protocol):
+class OpenableRows(Protocol):
     """An array by its first axis, ``shape[0]`` rows."""
 
     @property
@@ -46,7 +46,7 @@ class ArrayRows:
 
     @contextmanager
     def opened(self) -> Iterator[Any]:
-        """See :class:`Rows`."""
+        """See :class:`OpenableRows`."""
         yield self.array
 
 
@@ -97,7 +97,7 @@ class NpyRows:
 
     @contextmanager
     def opened(self) -> Iterator[Any]:
-        """See :class:`Rows`."""
+        """See :class:`OpenableRows`."""
         with opened_file(self.path) as stream:
             yield _Open(self, stream)
 
@@ -123,22 +123,22 @@ class _Open:
 
 @dataclass(frozen=True, eq=False)
 class RowSource:
-    """Rows of samples and rows of targets; see :class:`snnc.data.data_set.Source`."""
+    """Rows of samples and rows of targets; see :class:`snnc.data.data_set.SampleSource`."""
 
     name: str
-    x: Rows
-    y: Rows
+    x: OpenableRows
+    y: OpenableRows
     classes: int | None
     timed: bool
     scale: float | None = None
-    """What values are multiplied by, as float32; None: they stay as they are."""
+    """Factor of the values, which become float32; None: values stay as they are."""
 
     def __len__(self) -> int:
         return self.x.shape[0]
 
     @contextmanager
     def opened(self) -> Iterator[Reader]:
-        """See :class:`snnc.data.data_set.Source`."""
+        """See :class:`snnc.data.data_set.SampleSource`."""
         with ExitStack() as stack:
             x, y = stack.enter_context(self.x.opened()), stack.enter_context(self.y.opened())
 
@@ -194,7 +194,7 @@ def npz(path: str | Path, x: str = "x", y: str = "y", *, timed: bool = True) -> 
     return row_set(str(file), ArrayRows(held[x]), ArrayRows(held[y]), timed)
 
 
-def row_set(name: str, x: Rows, y: Rows, timed: bool, classes: int | None = None, scale: float | None = None) -> DataSet:
+def row_set(name: str, x: OpenableRows, y: OpenableRows, timed: bool, classes: int | None = None, scale: float | None = None) -> DataSet:
     """Return the data set of rows, checked for equal length."""
     if not x.shape or not y.shape or x.shape[0] != y.shape[0]:
         raise SampleError(f"{name}: the samples are {list(x.shape)} and the targets {list(y.shape)}; the first axes must be equal.")

@@ -29,7 +29,7 @@ class UnplacedError(Exception):
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class VlenRows:
     """Rows at known places of a file.
 
     Attributes
@@ -59,7 +59,7 @@ class Rows:
         return np.frombuffer(data, self.kind)
 
 
-def rows_of(file: int, dataset: Any) -> Rows:
+def rows_of(file: int, dataset: Any) -> VlenRows:
     """Find the rows of a dataset of variable-length rows.
 
     Parameters
@@ -93,7 +93,7 @@ def rows_of(file: int, dataset: Any) -> Rows:
                     raise UnplacedError
     except (KeyError, struct.error, OverflowError, OSError, ValueError) as error:
         raise UnplacedError from error
-    return Rows(kind, begin, size)
+    return VlenRows(kind, begin, size)
 
 
 def _references(file: int, dataset: Any) -> Array:

@@ -9,7 +9,7 @@ from snnc.compiler.ir.plan import Plan
 
 
 @dataclass(frozen=True)
-class Moment:
+class OccupancySample:
     """Predicted live bytes of a superstep, by category, on the plan's fullest tile; `all_tiles` is the sum over all tiles.
 
     `emulated` is the number of bytes on the tile that is the fullest in this superstep on the emulator; None without a run.
@@ -31,8 +31,8 @@ def fullest_tile(plan: Plan) -> int:
     return plan.fullest_tile
 
 
-def over_time(plan: Plan, emulated: Mapping[str, int] | None = None) -> tuple[Moment, ...]:
-    """Return the live bytes of each superstep; for a plan without this record, those of the moment with the largest peak.
+def over_time(plan: Plan, emulated: Mapping[str, int] | None = None) -> tuple[OccupancySample, ...]:
+    """Return the live bytes of each superstep; for a plan without this record, the peak.
 
     Parameters
     ----------
@@ -43,5 +43,5 @@ def over_time(plan: Plan, emulated: Mapping[str, int] | None = None) -> tuple[Mo
     """
     tile, known = plan.fullest_tile, emulated or {}
     if not plan.memory_over_time:
-        return (Moment("peak", tile, {name: tiles[tile] for name, tiles in plan.memory.items()}, sum(plan.tile_memory)),)
-    return tuple(Moment(m.name, tile, m.tile, sum(m.all_tiles.values()), known.get(m.name)) for m in plan.memory_over_time)
+        return (OccupancySample("peak", tile, {name: tiles[tile] for name, tiles in plan.memory.items()}, sum(plan.tile_memory)),)
+    return tuple(OccupancySample(m.name, tile, m.tile, sum(m.all_tiles.values()), known.get(m.name)) for m in plan.memory_over_time)

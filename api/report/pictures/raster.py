@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -77,6 +77,18 @@ def _fired(plan: Plan | None, recording: Recording, train: Train) -> Fired:
         tuple(round(float(value), 5) for value in curve),
         _warning(measured, assumed, peak, bus.capacity if bus else None, bus.mode if bus else ""),
     )
+
+
+def recording_data(plan: Plan | None, recording: Recording | None) -> dict[str, Any] | None:
+    """Return a recording and its activity as data for a report; None without a recording."""
+    if recording is None:
+        return None
+    return {
+        "source": recording.source,
+        "steps": recording.steps,
+        "samples": recording.samples,
+        "activity": [asdict(fired) for fired in activity(plan, recording)],
+    }
 
 
 def _warning(measured: float, assumed: float | None, peak: int, capacity: int | None, mode: str) -> str:

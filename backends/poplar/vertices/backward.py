@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from snnc.backends.poplar.network import PoplarNetwork
 from snnc.backends.poplar.parts import Assembly, Body, Values
 from snnc.backends.poplar.vertices.counting import BLOCK, TRIPS, counted
-from snnc.backends.poplar.vertices.equations import ZERO, load, loads, recall, statements
+from snnc.backends.poplar.vertices.equations import ZERO, equations, load, loads, pointer, recall
 from snnc.backends.poplar.vertices.forward import add_to_blocks, clock_values, first_value
 from snnc.backends.poplar.vertices.gradient_windows import cleared, partial_values, returning_bodies, returning_buses, returning_values
 from snnc.backends.poplar.vertices.indexed import source_values, table_body
@@ -84,7 +84,7 @@ def _add_adjoint(net: PoplarNetwork, assembly: Assembly, population: PopulationI
         "outputs": _outputs(net, assembly, population, step, values, code),
         "loads": loads(code.reads, places) + past,
         "halves": past,
-        "equations": statements(code.assignments),
+        "equations": equations(code.assignments),
         "stores": stores,
         "sent": sent,
         "sums": sums,
@@ -165,9 +165,9 @@ def _parameter_sums(code: BackwardCode, values: Values, zeros: list[Body]) -> li
 
 def _stored(
     net: PoplarNetwork, population: PopulationInfo, step: NeuronAdjoint, values: Values, places: dict[str, str], code: BlockCode
-) -> tuple[list[str], list[Body]]:
+) -> tuple[list[Body], list[Body]]:
     """States and saved values of the forward pass that the adjoint reads; return where they lie in this step, and loads of half numbers."""
-    pointers: list[str] = []
+    pointers: list[Body] = []
     past: list[Body] = []
     halves = half_states(net.layers[population.id])
     for half in halves:
@@ -175,7 +175,7 @@ def _stored(
         names = ((half.before, "before", f"{half.name}_prev"), (half.after, "after", half.name))
         for (read, place, name), slot in zip(names, half_slots(net), strict=True):
             if read:
-                pointers.append(f"const half *past_{place}{half.index} = &past{half.index}[{slot}];")
+                pointers.append(pointer("const half", f"past_{place}{half.index}", f"past{half.index}[{slot}]"))
                 past.append({"name": name, "value": recall(f"past_{place}{half.index}[m]", half.offset)})
     for index, (state, buffer) in enumerate(zip(population.kernel.states, step.states, strict=True)):
         if state in [half.name for half in halves]:
@@ -184,17 +184,17 @@ def _stored(
             values[f"state{index}"] = f"{buffer}[b.index]"
         for name, place, slot in zip((f"{state}_prev", state), ("before", "after"), state_slots(net, population, index), strict=True):
             if name in code.reads:
-                pointers.append(f"const float *{place}{index} = &state{index}[{slot}];")
+                pointers.append(pointer("const float", f"{place}{index}", f"state{index}[{slot}]"))
                 places[name] = f"{place}{index}[n]"
     for index, (name, buffer) in enumerate(zip(population.kernel.saved, step.saved, strict=True)):
         offset = population.kernel.rounded.get(name)
         if name in code.reads and offset is not None:
             values[f"saved{index}"] = f"{buffer}[b.index]"
-            pointers.append(f"const half *kept{index} = &saved{index}[{saved_slot(net, 'halves')}];")
+            pointers.append(pointer("const half", f"kept{index}", f"saved{index}[{saved_slot(net, 'halves')}]"))
             past.append({"name": name, "value": recall(f"kept{index}[m]", offset)})
         elif name in code.reads:
             values[f"saved{index}"] = f"{buffer}[b.index]"
-            pointers.append(f"const float *kept{index} = &saved{index}[{saved_slot(net)}];")
+            pointers.append(pointer("const float", f"kept{index}", f"saved{index}[{saved_slot(net)}]"))
             places[name] = f"kept{index}[n]"
     return pointers, past
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from snnc.compiler.tiles.vertices.loops import Loop, Texts
+from snnc.compiler.tiles.vertices.loops import Loop, Place, Texts
+from snnc.compiler.tiles.vertices.vertex_spec import VertexSpec
 
 BLOCK: Final[Texts] = {"samples": "samples", "count": "count"}
 """C++ expressions of the amounts of a block."""
@@ -24,3 +25,8 @@ TRIPS: Final[Texts] = {
 def counted(loops: Iterable[Loop], texts: Texts = BLOCK) -> list[str]:
     """Return C++ statements that add the cycles of loops, with `texts` for their amounts."""
     return [f"cycles += {loop.total.text(texts)};  // {loop.name}" for loop in loops]
+
+
+def counts(vertex: VertexSpec, place: Place | None = None, **texts: str) -> list[str]:
+    """Return those of the loops of `vertex` that belong to `place`: the filter of templates, which give C++ expressions by amount."""
+    return counted(vertex.by_place[place], texts)

@@ -1,4 +1,4 @@
-"""A kernel's code as statements on one neuron or on two at once, with the loads that it needs.
+"""A kernel's code as expressions on one neuron or on two at once, with the loads that it needs.
 
 `Real` is ``float`` or ``float2``; what either can do is in ``runtime/codelets/lanes.hpp``.
 """
@@ -48,19 +48,19 @@ def recall(place: str, offset: Expression) -> str:
     return kept if offset == Number(0.0) else f"{kept} + {_text(offset)}"
 
 
-def near(value: str, offset: Expression) -> str:
+def offset_from(value: str, offset: Expression) -> str:
     """C++ of what :func:`recall` reads again as `value`."""
     return value if offset == Number(0.0) else f"{value} - {_text(offset)}"
 
 
-def store(place: str, value: str) -> str:
-    """C++ statement that stores values from `place` on."""
-    return f"store(&{place}, {value});"
+def pointer(kind: str, name: str, place: str) -> dict[str, str]:
+    """Return what a template prints of a pointer to the elements of `kind` from `place` on."""
+    return {"kind": kind, "name": name, "place": place}
 
 
-def statements(assignments: Iterable[Assignment]) -> list[str]:
-    """Print straight-line code."""
-    return [f"const Real {a.target} = {_text(a.value)};" for a in assignments]
+def equations(assignments: Iterable[Assignment]) -> list[dict[str, str]]:
+    """Return ``{"name", "value"}`` for each assignment, in order."""
+    return [{"name": a.target, "value": _text(a.value)} for a in assignments]
 
 
 def _text(expression: Expression) -> str:

@@ -7,8 +7,8 @@ from typing import Final
 from snnc.backends.poplar.network import PoplarNetwork
 from snnc.backends.poplar.parts import Assembly, Body, Values, VertexLoop, connected
 from snnc.backends.poplar.vertices.counting import counted
-from snnc.backends.poplar.vertices.equations import loads, near, statements
-from snnc.backends.poplar.vertices.gradient_windows import near_code
+from snnc.backends.poplar.vertices.equations import equations, loads, offset_from, pointer
+from snnc.backends.poplar.vertices.gradient_windows import support_condition
 from snnc.backends.poplar.vertices.indexed import zeroed
 from snnc.backends.poplar.vertices.links import incoming, parameter_place, parameter_value, weight_values, window_values
 from snnc.backends.poplar.vertices.recompute import KEPT, half_slots, saved_slot, state_cells, state_slots
@@ -42,7 +42,7 @@ def add_to_blocks(
 ) -> None:
     """Add the codelet of a population, and a vertex on each of its blocks."""
     title, shown, fields = TITLES[vertex.name], f"{population.id} {population.label}", connected(vertex, values)
-    name = assembly.described(vertex, title, shown, fields, body)
+    name = assembly.codelet(vertex, title, shown, fields, body)
     comment, group = f"{shown}: {title[:1].lower()}{title[1:]}", "forward" if vertex.name in ("forward", "gather") else "backward"
     assembly.loop(group, VertexLoop(comment, "Block", "b", f"{population.id}.blocks", compute_set, name, "b.tile", fields))
 
@@ -92,13 +92,13 @@ def add_forward(net: PoplarNetwork, assembly: Assembly, population: PopulationIn
         "masks": [
             {
                 "index": o,
-                "bits": _bits(net, population, step, o),
+                **_bits(net, population, step, o),
                 "names": [f"o{o}", *([argument_name(population.kernel.outputs[o])] if o in supports else [])],
             }
             for o in masks
         ],
         "loads": loads({*code.reads, *(r["first"] for r in records if r["first"] is not None)}, places),
-        "equations": statements(code.assignments),
+        "equations": equations(code.assignments),
         "stores": stores + sent,
         "halves": halves,
         "records": records,
@@ -108,15 +108,15 @@ def add_forward(net: PoplarNetwork, assembly: Assembly, population: PopulationIn
         _add_gather(net, assembly, population)
 
 
-def _bits(net: PoplarNetwork, population: PopulationInfo, step: NeuronStep, output: int) -> str:
-    """C++ statement that sets the bits of neuron c of sample s: of a spike, or of a neuron that takes gradient without one."""
+def _bits(net: PoplarNetwork, population: PopulationInfo, step: NeuronStep, output: int) -> Body:
+    """The word with the bits of neuron c of sample s, and these: of a spike, or of a neuron that takes gradient without one."""
     kind, words, spike = net.mask_kind(net.stores[step.outputs[output]]), f"mask{output}[s * words{output}", f"o{output} != 0.0f"
     if kind == "SPIKES":
-        return f"{words} + c / 32] |= ({spike} ? 0x80000000u : 0u) >> c % 32;"
-    near = near_code(population, output)
+        return {"word": f"{words} + c / 32]", "bits": f"({spike} ? 0x80000000u : 0u) >> c % 32"}
+    support = support_condition(population, output)
     if kind == "HALVES":
-        return f"{words}] |= ({spike} ? 0x80000000u : ({near}) ? 0x8000u : 0u) >> c;"
-    return f"{words} + c / 32 * 2 + ({spike} ? 0 : 1)] |= ({spike} || ({near}) ? 0x80000000u : 0u) >> c % 32;"
+        return {"word": f"{words}]", "bits": f"({spike} ? 0x80000000u : ({support}) ? 0x8000u : 0u) >> c"}
+    return {"word": f"{words} + c / 32 * 2 + ({spike} ? 0 : 1)]", "bits": f"({spike} || ({support}) ? 0x80000000u : 0u) >> c % 32"}
 
 
 def _ports(net: PoplarNetwork, assembly: Assembly, population: PopulationInfo, values: Values, *, rounds: bool) -> list[Body]:
@@ -137,8 +137,9 @@ def _ports(net: PoplarNetwork, assembly: Assembly, population: PopulationInfo, v
 
 def _states(
     net: PoplarNetwork, assembly: Assembly, population: PopulationInfo, step: NeuronStep, values: Values, places: dict[str, str]
-) -> tuple[list[str], list[Body]]:
-    pointers, stores = [], []
+) -> tuple[list[Body], list[Body]]:
+    pointers: list[Body] = []
+    stores: list[Body] = []
     for index, (state, buffer) in enumerate(zip(population.kernel.states, step.states, strict=True)):
         cells, slots = state_cells(net, assembly, population, index, buffer)
         shape, first = f"{{BATCH, {net.neurons[population.id]}}}", f"first_slots({cells}, {slots})"
@@ -146,8 +147,8 @@ def _states(
         values[f"state{index}"] = f"{buffer}[b.index]"
         before, after = state_slots(net, population, index)
         pointers += [
-            f"[[maybe_unused]] const float *before{index} = &state{index}[{before}];",
-            f"float *after{index} = &state{index}[{after}];",
+            pointer("[[maybe_unused]] const float", f"before{index}", f"state{index}[{before}]"),
+            pointer("float", f"after{index}", f"state{index}[{after}]"),
         ]
         places[f"{state}_prev"] = f"before{index}[n]"
         stores.append({"name": f"after{index}[n]", "value": state})
@@ -155,7 +156,7 @@ def _states(
 
 
 def _halves(
-    net: PoplarNetwork, assembly: Assembly, population: PopulationInfo, step: NeuronStep, values: Values, pointers: list[str]
+    net: PoplarNetwork, assembly: Assembly, population: PopulationInfo, step: NeuronStep, values: Values, pointers: list[Body]
 ) -> list[Body]:
     """The past of states as half numbers: what they are after each step, and before the first one that is kept."""
     stores: list[Body] = []
@@ -167,12 +168,12 @@ def _halves(
         values[f"past{index}"] = f"{assembly.forget('forward', cells)}[b.index]"
         before, after = half_slots(net)
         if state.before:
-            pointers.append(f"half *past_before{index} = &past{index}[{before}];")
-            when = f"if ({first})" if state.after else ""
-            stores.append({"name": f"past_before{index}[m]", "value": near(f"{state.name}_prev", state.offset), "when": when})
+            pointers.append(pointer("half", f"past_before{index}", f"past{index}[{before}]"))
+            when, value = first if state.after else "", offset_from(f"{state.name}_prev", state.offset)
+            stores.append({"name": f"past_before{index}[m]", "value": value, "when": when})
         if state.after:
-            pointers.append(f"half *past_after{index} = &past{index}[{after}];")
-            stores.append({"name": f"past_after{index}[m]", "value": near(state.name, state.offset), "when": ""})
+            pointers.append(pointer("half", f"past_after{index}", f"past{index}[{after}]"))
+            stores.append({"name": f"past_after{index}[m]", "value": offset_from(state.name, state.offset), "when": ""})
     return stores
 
 
@@ -182,7 +183,7 @@ def _saved(
     population: PopulationInfo,
     step: NeuronStep,
     values: Values,
-    pointers: list[str],
+    pointers: list[Body],
     halves: list[Body],
 ) -> list[Body]:
     stores: list[Body] = []
@@ -191,12 +192,12 @@ def _saved(
         if offset is not None:
             cells = assembly.half_cells(population.id, buffer, slots, shown)
             values[f"saved{index}"] = f"{assembly.forget('forward', cells)}[b.index]"
-            pointers.append(f"half *kept{index} = &saved{index}[{saved_slot(net, 'halves')}];")
-            halves.append({"name": f"kept{index}[m]", "value": near(name, offset), "when": ""})
+            pointers.append(pointer("half", f"kept{index}", f"saved{index}[{saved_slot(net, 'halves')}]"))
+            halves.append({"name": f"kept{index}[m]", "value": offset_from(name, offset), "when": ""})
             continue
         cells = assembly.cells(population.id, buffer, slots, shown)
         values[f"saved{index}"] = f"{assembly.forget('forward', cells)}[b.index]"
-        pointers.append(f"float *kept{index} = &saved{index}[{saved_slot(net)}];")
+        pointers.append(pointer("float", f"kept{index}", f"saved{index}[{saved_slot(net)}]"))
         stores.append({"name": f"kept{index}[n]", "value": name})
     return stores
 

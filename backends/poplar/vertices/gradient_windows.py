@@ -71,7 +71,7 @@ def _stage_one(assembly: Assembly, bus: BusPlan, links: Sequence[ConnectionInfo]
     }
     vertex, title = reduce_partials(net.costs), "Adds partial products of a window's entries."
     fields = connected(vertex, values)
-    name = assembly.described(vertex, title, bus.id, fields)
+    name = assembly.codelet(vertex, title, bus.id, fields)
     assembly.loop("reduction", VertexLoop(f"{bus.id}: {title}", "PartialSum", "p", f"{bus.id}_sums", REDUCE, name, "p.tile", fields))
 
 
@@ -85,7 +85,7 @@ def _stage_two(net: PoplarNetwork, assembly: Assembly, store: Store, bus: BusPla
     numbers = f"Layout::samples({bus.id}_near_number, r)"
     vertex, title = remember(net.costs), "Remembers how many entries a window holds."
     fields = connected(vertex, {"samples": "r.samples", "number": numbers, "counts": f"{counts}[r.index]"})
-    name = assembly.described(vertex, title, bus.id, fields)
+    name = assembly.codelet(vertex, title, bus.id, fields)
     for compute_set in ("backward_neurons", "backward_rounds")[: 1 + limited]:
         assembly.loop("reduction", VertexLoop(f"{bus.id}: {title}", "Relay", "r", relays, compute_set, name, "r.tile", fields))
     values = {
@@ -98,7 +98,7 @@ def _stage_two(net: PoplarNetwork, assembly: Assembly, store: Store, bus: BusPla
     }
     vertex, title = gradient_window(net.costs), "Adds the last sums of a window's gradients; workers share its entries."
     fields = connected(vertex, values)
-    name = assembly.described(vertex, title, bus.id, fields)
+    name = assembly.codelet(vertex, title, bus.id, fields)
     for compute_set in ("relay_backward", "backward_next")[: 1 + limited]:
         assembly.loop("reduction", VertexLoop(f"{bus.id}: {title}", "Relay", "r", relays, compute_set, name, "r.tile", fields))
 
@@ -124,8 +124,8 @@ def shown_body(net: PoplarNetwork, index: int, bus: BusPlan) -> Body:
     return {
         "index": index,
         "comment": "The window.",
-        "each": [f"position{index}[s] = n;"] if window.limited else [],
-        "left": ["relay_left_near"] if window.requesting_passes else [],
+        "limited": window.limited,
+        "requests": window.requesting_passes > 0,
     }
 
 
@@ -143,21 +143,10 @@ def near_values(store: Store, index: int, bus: BusPlan) -> Values:
     }
 
 
-def join_near(store: Store) -> tuple[Values, Body]:
-    """Return C++ expressions, by field, and lines with which workers append neurons that receive gradient without a spike to the spikes."""
-    name = store.buffer
-    lines: Body = {"near": [1], "head": ["ends[slot] = all;"]}
-    values: Values = {"ends": f"{name}_ends[r.index]"}
-    if store.drops_support:
-        values["lost_near"] = f"{name}_lost_near[r.index]"
-        lines["head"].append("lost_near[worker] = lost_near[worker] + (kept + near - all);")
-    return values, lines
-
-
 # ---- blocks ------------------------------------------------------------------------------------------------------------------
 
 
-def near_code(population: PopulationInfo, index: int) -> str:
+def support_condition(population: PopulationInfo, index: int) -> str:
     """Return the C++ condition under which a neuron that did not spike receives gradient."""
     name = population.kernel.outputs[index]
     bounds = support_bounds(population, name)

@@ -115,7 +115,7 @@ def _add_boundary(net: PoplarNetwork, assembly: Assembly, population: Population
     vertex, shown = boundary(net.costs, len(net.step(population.id).states), sent), f"{population.id} {population.label}"
     given = connected(vertex, values)
     body: Body = {"copies": copies, "slot": _boundary_slot(net)}
-    name = assembly.described(vertex, "What a segment begins with, to a boundary or back.", shown, given, body)
+    name = assembly.codelet(vertex, "What a segment begins with, to a boundary or back.", shown, given, body)
     assembly.loop(
         "recompute",
         VertexLoop(

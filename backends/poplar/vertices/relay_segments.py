@@ -120,6 +120,6 @@ def _add_boundary(net: PoplarNetwork, assembly: Assembly, store: Store, compute_
         "id_type": store.id_type,
     }
     shown, given = f"{store.owner} {net.population(store.owner).label}", connected(vertex, values)
-    codelet = assembly.described(vertex, "Steps that are still shown, to a boundary or back.", shown, given, body)
+    codelet = assembly.codelet(vertex, "Steps that are still shown, to a boundary or back.", shown, given, body)
     comment = f"{shown}: {TITLES[compute_set]} steps"
     assembly.loop("recompute", VertexLoop(comment, "Relay", "r", f"{name}_relays", compute_set, codelet, "r.tile", given))

@@ -7,7 +7,7 @@ from typing import Final, TypeAlias
 
 from snnc.backends.poplar.network import PoplarNetwork, Store
 from snnc.backends.poplar.parts import Assembly, Body, VertexLoop, class_name, connected
-from snnc.backends.poplar.vertices.gradient_windows import join_near, near_values, shown_body, window_variables
+from snnc.backends.poplar.vertices.gradient_windows import near_values, shown_body, window_variables
 from snnc.backends.poplar.vertices.relay_segments import add_relay_boundaries, held, host_ring, in_segments, keep_count, slot, slots
 from snnc.compiler.ir.plan import BusPlan
 from snnc.compiler.tiles.relays.buses import bit_words
@@ -52,7 +52,7 @@ def _masks_for_relays(net: PoplarNetwork, assembly: Assembly, store: Store) -> s
     before = assembly.variable("Sent", f"{mask}_before", made, "bits of the iteration before")
     vertex, title, copy = copy_mask(net.costs), "Keeps the masks of a tile for relays.", f"{before}.of_tile({owner}, h)"
     fields = connected(vertex, {"mask": f"{mask}.of_tile({owner}, h)", "copy": copy, "count": f"{copy}.numElements()"})
-    name = assembly.described(vertex, title, store.buffer, fields)
+    name = assembly.codelet(vertex, title, store.buffer, fields)
     loop = VertexLoop(f"{store.buffer}: {title}", "Home", "h", f"{owner}.homes", JOIN, name, "h.tile", fields)
     assembly.loop("relays_forward", loop)
     return before
@@ -259,30 +259,16 @@ def _show_bits(net: PoplarNetwork, assembly: Assembly, store: Store, bus: BusPla
     values |= {"bit_words": bit_words(store.width), "bits": f"{store.buffer}_bits[r.index]"}
     values |= _window_values(store, 0, bus, window, again=again)
     vertex = relay_bits(net.costs, store.stored_spikes, window, again=again)
-    each, end, shown = [], [], []
-    if window.limited:
-        shown = ["position0[s * WORKERS + first] = from + capacity0;"]
-    if not again and window.requesting_passes:
-        each.append("left = rest - n > left ? rest - n : left;")
-        both = 1 + net.further.both
-        end = [f"more0[{both} * worker + {n}] = further_windows(left, capacity0);" for n in range(both)]
-        end.append(f"cycles += {vertex.cost.single};")
-    if window.lost and not again:
-        each.append(f"lost0[worker] = lost0[worker] + {_lost(net, bus, 0)};")
     body: Body = {
+        "index": 0,
         "slot": slot(net, store, "t"),
         "from": "position0[s * WORKERS + first]" if again else "0",
-        "shown": shown,
-        "each": each,
-        "end": end,
+        "limited": window.limited,
+        "requests": 1 + net.further.both if window.requesting_passes and not again else 0,
+        "lost": window.lost and not again,
     }
     title = "Lists the bits of a step in its next window." if again else "Lists the bits of a step in its window."
     _add(net, assembly, store, compute_set, vertex, title, values, body)
-
-
-def _lost(net: PoplarNetwork, bus: BusPlan, index: int) -> str:
-    """C++: the further windows that `all` events need, or the events that find no room."""
-    return f"(all > n ? (all - 1) / capacity{index} : 0)" if net.limited(bus) else "(all - n)"
 
 
 def _show(net: PoplarNetwork, assembly: Assembly, store: Store, compute_set: str, buses: Sequence[BusPlan], *, forward: bool) -> None:
@@ -321,7 +307,7 @@ def _add(
 ) -> None:
     label = {i.id: i.label for i in net.program.inputs} | {p.id: p.label for p in net.program.populations}
     shown, fields = f"{store.owner} {label.get(store.owner, '')}", connected(vertex, values)
-    name = assembly.described(vertex, title, shown, fields, body)
+    name = assembly.codelet(vertex, title, shown, fields, body)
     group = "relays_backward" if "backward" in compute_set else "relays_forward"
     assembly.loop(group, VertexLoop(f"{shown}: {title}", "Relay", "r", f"{store.buffer}_relays", compute_set, name, "r.tile", fields))
 
@@ -333,21 +319,14 @@ def _event_values(net: PoplarNetwork, store: Store, buses: Sequence[BusPlan], jo
         values = {"width": store.width, "bit_words": bit_words(store.width), "bits": f"{name}_bits[r.index]"}
     if store.with_support and not forward:
         values["ends"] = f"{name}_ends[r.index]"
-    ids_of_word = 2 if store.id_type == "unsigned short" else 1
     join: Body = {
         "slot": slot(net, store, "finished"),
         "id_type": store.id_type,
-        "ids_of_word": ids_of_word,
-        "near": [],
-        "head": ["numbers[slot] = spikes;"],
-        "bits": [],
-        "keep": [
-            "Word *list = reinterpret_cast<Word *>(&ids[slot * stored]);",
-            f"[[maybe_unused]] const auto keep = [&](unsigned place, unsigned word) {{ list[place / {ids_of_word}] = word; }};",
-        ],
+        "ids_of_word": 2 if store.id_type == "unsigned short" else 1,
+        "bits": store.bits,
+        "with_support": store.with_support,
+        "drops_support": store.drops_support,
     }
-    if store.bits:
-        join |= {"bits": [1], "head": [], "keep": ["const auto keep = [](unsigned, unsigned) {};"]}
     if joins:
         exact = store.bits or store.buses[0].mode == "exact"
         values |= {
@@ -358,9 +337,9 @@ def _event_values(net: PoplarNetwork, store: Store, buses: Sequence[BusPlan], jo
             "counts": f"{name}_counts[r.index]",
         }
         if store.with_support:
-            more, lines = join_near(store)
-            values |= more
-            join |= {**lines, "head": [*join["head"], *lines["head"]]}
+            values["ends"] = f"{name}_ends[r.index]"
+        if store.drops_support:
+            values["lost_near"] = f"{name}_lost_near[r.index]"
     return values, join
 
 
@@ -417,22 +396,15 @@ def _bus(net: PoplarNetwork, store: Store, index: int, bus: BusPlan, forward: bo
         "all": "0u" if store.bits else f"shown{index} ? numbers[slot * samples + s] : 0",
         "copied": f"copy_ids(&ids[(slot * samples + s) * stored], &window{index}[s * room{index}], n, first, span)",
         "positions": "",
-        "each": [],
-        "first": [],
-        "left": [],
+        "limited": net.limited(bus),
+        "lost": forward and bus.kind == "events" and bus.capacity < bus.width,
+        "requests": _requests(net, index, bus) if net.further.passes(bus.id, forward=forward) else [],
+        "both": net.further.both,
     }
     if store.bits:
         body["copied"] = "{}"
     if net.limited(bus):
         body["positions"] = "of workers" if store.bits else "of samples"
-    if net.further.passes(bus.id, forward=forward):
-        body["left"] = ["relay_left_joined" if joins else "relay_left"]
-        body["both"] = net.further.both
-        body["requests"] = _requests(net, index, bus)
-    if forward and bus.kind == "events" and bus.capacity < bus.width:
-        lost = _lost(net, bus, index)
-        body["each"].append(f"lost{index}[worker] = lost{index}[worker] + {lost};")
-        body["first"].append(f"lost{index}[worker] = lost{index}[worker] + {lost.replace('all', 'spikes')};")
     return body
 
 

@@ -104,16 +104,20 @@ def update_code(net: PoplarNetwork) -> Body:
     return {"template": "optimizer", "rule": rule, "shared": _shared(net), "vertex": updated(net), "schedule": scheduled(net), **kept}
 
 
-def _shared(net: PoplarNetwork) -> list[str]:
-    """Statements that find the rates of all groups."""
+def _shared(net: PoplarNetwork) -> list[Body]:
+    """What finds the rates of each group: assignments, numbers that stay 0, and the number that is the share of a batch in a mean."""
     rule, size = rule_of(net.program.optimizer or SGD()), width(net)
     shares = {name: f"share_after(updates, {c_literal(1 - beta)})" for name, beta in rule.shares.items()}
-    lines = []
+    found: list[Body] = []
     for number, group in enumerate(groups_of(net.program)):
         places = {rate: f"rates[{number * size + k}]" for k, rate in enumerate(rule.rate_names)}
         lr = "*lr" if group.lr == 1 else f"(*lr * {c_literal(group.lr)})"
         names = {"lr": lr, "weight_decay": c_literal(group.weight_decay), **shares, **places}
-        lines += c_assignments(needed_rates(rule), names=names, stores=rule.rate_names)
-        lines += [f"rates[{number * size + k}] = 0.0f;" for k in range(len(rule.rate_names), size - accumulates(net))]
-        lines += [f"rates[{(number + 1) * size - 1}] = 1.0f / static_cast<float>(*batches + 1);"] if accumulates(net) else []
-    return lines
+        found.append(
+            {
+                "assignments": c_assignments(needed_rates(rule), names=names, stores=rule.rate_names),
+                "unused": [number * size + k for k in range(len(rule.rate_names), size - accumulates(net))],
+                "share": (number + 1) * size - 1,
+            }
+        )
+    return found

@@ -107,12 +107,3 @@ def window_test_sets(net: PoplarNetwork, direction: Direction) -> dict[str, str]
     code = "FD" if direction == "forward" else "BD"
     levels = {f"{direction}_level{level}": f"{code}{level + 1} further windows of some" for level in range(len(test.levels))}
     return {**levels, f"{direction}_decide": f"{code} further windows?", f"{direction}_answer": f"{code} answer"}
-
-
-def loop(net: PoplarNetwork, direction: Direction, body: str) -> list[str]:
-    """C++ that runs `body` for each further window of an iteration."""
-    asks = "".join(f"{direction}_step.add(Execute({name}));" for name in window_test_sets(net, direction))
-    return [
-        *([asks] if asks else []),
-        f"{direction}_step.add(RepeatWhileTrue(Sequence{{}}, again, {body}));",
-    ]

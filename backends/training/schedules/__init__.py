@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
-from snnc.backends.training.schedules.base import Moment, Schedule, ScheduleError, value_at
+from snnc.backends.training.schedules.base import Schedule, ScheduleError, TrainingPosition, value_at
 from snnc.backends.training.schedules.combined import ByEpoch, WarmUp
-from snnc.backends.training.schedules.curves import Constant, Cosine, Exponential, Linear, OneCycle, Steps
+from snnc.backends.training.schedules.curves import ConstantSchedule, Cosine, Exponential, LinearSchedule, OneCycle, StepSchedule
 from snnc.backends.training.schedules.plateau import Plateau
-from snnc.backends.training.schedules.text import parse_schedule, schedule_text
+from snnc.backends.training.schedules.text import FUNCTION, Scheduled, parse_schedule, schedule_text, value_text
 
 __all__ = [
+    "FUNCTION",
     "ByEpoch",
-    "Constant",
+    "ConstantSchedule",
     "Cosine",
     "Exponential",
-    "Linear",
-    "Moment",
+    "LinearSchedule",
     "OneCycle",
     "Plateau",
     "Schedule",
     "ScheduleError",
-    "Steps",
+    "Scheduled",
+    "StepSchedule",
+    "TrainingPosition",
     "WarmUp",
     "parse_schedule",
     "schedule_text",
     "value_at",
+    "value_text",
 ]

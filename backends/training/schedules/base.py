@@ -12,14 +12,14 @@ from snnc.backends.runtime.errors import SessionError
 
 
 class ScheduleError(SessionError):
-    """A schedule has wrong numbers or an unknown form, or needs what the training does not have: validation, a number of batches."""
+    """A schedule has wrong numbers or an unknown form, or needs validation or a number of batches that the training does not have."""
 
     code = "SNNC-E590"
 
 
 @dataclass(frozen=True)
-class Moment:
-    """A moment of a training, before one of its updates.
+class TrainingPosition:
+    """The position of a training before one of its updates.
 
     Attributes
     ----------
@@ -47,18 +47,18 @@ class Schedule(ABC):
     """
 
     @abstractmethod
-    def at(self, when: Moment) -> float:
+    def at(self, when: TrainingPosition) -> float:
         """Return the value for the update after `when`.
 
         Raises
         ------
         ScheduleError
-            The value depends on something that `when` does not say.
+            The value depends on a field that `when` does not have.
         """
 
     def __call__(self, update: int) -> float:
         """Return the value for the update with this number, from 0."""
-        return self.at(Moment(update))
+        return self.at(TrainingPosition(update))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,7 +83,7 @@ class Lasting(Schedule):
         if self.epochs is not None and (not is_number(self.epochs) or self.epochs <= 0):
             raise ScheduleError(f"epochs of {type(self).__name__} is {self.epochs!r}; it must be a number above 0.")
 
-    def length(self, when: Moment) -> int:
+    def length(self, when: TrainingPosition) -> int:
         """Return the length in updates."""
         if self.updates is not None:
             return self.updates
@@ -91,13 +91,13 @@ class Lasting(Schedule):
         return updates_of(self.epochs, when, self)
 
 
-def updates_of(epochs: float, when: Moment, schedule: Schedule) -> int:
+def updates_of(epochs: float, when: TrainingPosition, schedule: Schedule) -> int:
     """Turn epochs into updates, at least one.
 
     Raises
     ------
     ScheduleError
-        Nobody knows how many updates an epoch has.
+        The number of updates of an epoch is unknown.
     """
     if when.batches is None:
         raise ScheduleError(
@@ -126,12 +126,12 @@ def check_numbers(schedule: Schedule, *names: str, least: float = -math.inf) -> 
             raise ScheduleError(f"{name} of {type(schedule).__name__} is {value!r}; it must be a number{bound}.")
 
 
-def value_at(schedule: Callable[[int], float], when: Moment) -> float:
+def value_at(schedule: Callable[[int], float], when: TrainingPosition) -> float:
     """Return the value of a schedule, or of any function of the update."""
     return schedule.at(when) if isinstance(schedule, Schedule) else schedule(when.update)
 
 
-def later(when: Moment, updates: int) -> Moment:
+def later(when: TrainingPosition, updates: int) -> TrainingPosition:
     """Return `when` on a clock that starts `updates` later; epochs are counted from the same update."""
     epoch = None if when.epoch is None or not when.batches else (when.update - updates) // when.batches
     return replace(when, update=when.update - updates, epoch=epoch)

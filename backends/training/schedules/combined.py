@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from snnc.backends.training.schedules.base import Lasting, Moment, Schedule, ScheduleError, check_numbers, later, value_at
-from snnc.backends.training.schedules.curves import Constant, between
+from snnc.backends.training.schedules.base import Lasting, Schedule, ScheduleError, TrainingPosition, check_numbers, later, value_at
+from snnc.backends.training.schedules.curves import ConstantSchedule, between
 
 
 @dataclass(frozen=True)
@@ -33,19 +33,19 @@ class WarmUp(Lasting):
         check_numbers(self, "factor")
         _check_then(self, self.then)
 
-    def at(self, when: Moment) -> float:
+    def at(self, when: TrainingPosition) -> float:
         """See :class:`Schedule`."""
         then = _schedule(self.then)
         length = self.length(when)
         if when.update >= length:
             return float(value_at(then, later(when, length)))
-        goal = float(value_at(then, Moment(0, 0, when.batches, () if when.losses is not None else None)))
+        goal = float(value_at(then, TrainingPosition(0, 0, when.batches, () if when.losses is not None else None)))
         return between(self.factor * goal, goal, when.update / length)
 
 
 @dataclass(frozen=True)
 class ByEpoch(Schedule):
-    """A schedule that is asked once an epoch: its updates are epochs.
+    """A schedule of epochs instead of updates.
 
     Attributes
     ----------
@@ -59,19 +59,19 @@ class ByEpoch(Schedule):
         if not callable(self.then):
             raise ScheduleError(f"ByEpoch is given {self.then!r}; give a schedule, or a function of the epoch.")
 
-    def at(self, when: Moment) -> float:
+    def at(self, when: TrainingPosition) -> float:
         """See :class:`Schedule`."""
         if when.epoch is None:
             raise ScheduleError(
                 "ByEpoch has a value for each epoch, and which epoch this is is unknown here; give a function of the update."
             )
-        return float(value_at(self.then, Moment(when.epoch, when.epoch, 1, when.losses)))
+        return float(value_at(self.then, TrainingPosition(when.epoch, when.epoch, 1, when.losses)))
 
 
 def _schedule(then: Callable[[int], float] | float) -> Callable[[int], float]:
-    return then if callable(then) else Constant(then)
+    return then if callable(then) else ConstantSchedule(then)
 
 
 def _check_then(schedule: Schedule, then: Callable[[int], float] | float) -> None:
     if not callable(then):
-        Constant(then)
+        ConstantSchedule(then)

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal
 
-from snnc.backends.training.schedules.base import Lasting, Moment, Schedule, ScheduleError, check_numbers, is_number, updates_of
+from snnc.backends.training.schedules.base import Lasting, Schedule, ScheduleError, TrainingPosition, check_numbers, is_number, updates_of
 
 
 @dataclass(frozen=True)
-class Constant(Schedule):
+class ConstantSchedule(Schedule):
     """The same value at every update."""
 
     value: float
@@ -20,13 +20,13 @@ class Constant(Schedule):
     def __post_init__(self) -> None:
         check_numbers(self, "value")
 
-    def at(self, when: Moment) -> float:
+    def at(self, when: TrainingPosition) -> float:
         """See :class:`Schedule`."""
         return float(self.value)
 
 
 @dataclass(frozen=True)
-class Linear(Lasting):
+class LinearSchedule(Lasting):
     """From `first` to `last` on a straight line, then `last`: the values of torch.optim.lr_scheduler.LinearLR.
 
     Attributes
@@ -38,6 +38,7 @@ class Linear(Lasting):
 
     Examples
     --------
+    >>> from snnc.schedules import Linear
     >>> [Linear(1.0, 0.0, updates=4)(update) for update in range(6)]
     [1.0, 0.75, 0.5, 0.25, 0.0, 0.0]
     """
@@ -49,7 +50,7 @@ class Linear(Lasting):
         super().__post_init__()
         check_numbers(self, "first", "last")
 
-    def at(self, when: Moment) -> float:
+    def at(self, when: TrainingPosition) -> float:
         """See :class:`Schedule`."""
         return between(self.first, self.last, min(when.update / self.length(when), 1.0))
 
@@ -76,7 +77,7 @@ class Cosine(Lasting):
         super().__post_init__()
         check_numbers(self, "first", "last")
 
-    def at(self, when: Moment) -> float:
+    def at(self, when: TrainingPosition) -> float:
         """See :class:`Schedule`."""
         part = when.update / self.length(when)
         return cosine(self.first, self.last, part if self.rises else min(part, 1.0))
@@ -118,7 +119,7 @@ class OneCycle(Lasting):
         if self.anneal not in ("cosine", "linear"):
             raise ScheduleError(f"anneal of OneCycle is {self.anneal!r}; it must be 'cosine' or 'linear'.")
 
-    def at(self, when: Moment) -> float:
+    def at(self, when: TrainingPosition) -> float:
         """See :class:`Schedule`."""
         total, curve = self.length(when), cosine if self.anneal == "cosine" else between
         first = self.highest / self.div_factor
@@ -159,13 +160,13 @@ class Exponential(Schedule):
         if self.factor >= 1:
             raise ScheduleError(f"factor of Exponential is {self.factor!r}; it must be a number from 0 and below 1.")
 
-    def at(self, when: Moment) -> float:
+    def at(self, when: TrainingPosition) -> float:
         """See :class:`Schedule`."""
         return float(self.last + (self.first - self.last) * self.factor**when.update)
 
 
 @dataclass(frozen=True)
-class Steps(Schedule):
+class StepSchedule(Schedule):
     """Another value from each of some updates or epochs on: torch.optim.lr_scheduler.MultiStepLR.
 
     Attributes
@@ -210,7 +211,7 @@ class Steps(Schedule):
             raise ScheduleError(f"values of Steps is {self.values!r}; it must be a list of {count} numbers, one a step.")
         object.__setattr__(self, "values", tuple(self.values))
 
-    def at(self, when: Moment) -> float:
+    def at(self, when: TrainingPosition) -> float:
         """See :class:`Schedule`."""
         places = self.updates if self.updates is not None else [updates_of(epoch, when, self) for epoch in self.epochs or ()]
         passed = sum(when.update >= place for place in places)

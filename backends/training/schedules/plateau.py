@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
-from snnc.backends.training.schedules.base import Moment, Schedule, ScheduleError, check_numbers, is_number
+from snnc.backends.training.schedules.base import Schedule, ScheduleError, TrainingPosition, check_numbers, is_number
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class Plateau(Schedule):
     factor
         Factor of a reduction, below 1.
     patience
-        Epochs without a better loss that are let pass.
+        Number of epochs without a better loss before a reduction.
     threshold, threshold_mode
         Limit of an improvement: a loss below ``best * (1 - threshold)`` (``"rel"``) or ``best - threshold`` (``"abs"``).
     cooldown
@@ -30,7 +30,7 @@ class Plateau(Schedule):
     min_lr
         The least value.
     eps
-        A reduction by less is left out.
+        Smaller reductions are left out.
     """
 
     first: float
@@ -54,7 +54,7 @@ class Plateau(Schedule):
         if self.threshold_mode not in ("rel", "abs"):
             raise ScheduleError(f"threshold_mode of Plateau is {self.threshold_mode!r}; it must be 'rel' or 'abs'.")
 
-    def at(self, when: Moment) -> float:
+    def at(self, when: TrainingPosition) -> float:
         """See :class:`Schedule`."""
         if when.losses is None:
             raise ScheduleError("Plateau follows the validation loss, and there is none here; give fit(validation=(x, y)).")

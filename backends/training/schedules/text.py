@@ -5,22 +5,24 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import MISSING, Field, fields
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from snnc.backends.training.schedules.base import Schedule, ScheduleError
 from snnc.backends.training.schedules.combined import ByEpoch, WarmUp
-from snnc.backends.training.schedules.curves import Constant, Cosine, Exponential, Linear, OneCycle, Steps
+from snnc.backends.training.schedules.curves import ConstantSchedule, Cosine, Exponential, LinearSchedule, OneCycle, StepSchedule
 from snnc.backends.training.schedules.plateau import Plateau
 
 _NAMES: Final[dict[str, type[Schedule]]] = {
-    "constant": Constant,
-    "linear": Linear,
-    "steps": Steps,
+    "constant": ConstantSchedule,
+    "linear": LinearSchedule,
+    "steps": StepSchedule,
     "cosine": Cosine,
     "exponential": Exponential,
     "one_cycle": OneCycle,
     "plateau": Plateau,
 }
+Scheduled: TypeAlias = float | str | Callable[[int], float]
+"""A number, a schedule or other function of the update, or the text of a schedule."""
 _WARM_UP: Final = "warm_up"
 _BY_EPOCH: Final = "by_epoch:"
 FORMS: Final = (
@@ -50,7 +52,7 @@ def parse_schedule(text: str) -> Schedule:
         return ByEpoch(parse_schedule(given.removeprefix(_BY_EPOCH)))
     number = _number(given)
     if isinstance(number, int | float) and not isinstance(number, bool):
-        return Constant(number)
+        return ConstantSchedule(number)
     name, _, rest = given.partition(":")
     if name == _WARM_UP:
         own, plus, then = rest.partition("+")
@@ -74,6 +76,15 @@ def schedule_text(schedule: Callable[[int], float]) -> str | None:
         if type(schedule) is kind:
             return f"{name}:{_arguments(schedule)}"
     return None
+
+
+FUNCTION: Final = "function"
+"""How a checkpoint names a function that is no schedule."""
+
+
+def value_text(value: Scheduled) -> str:
+    """Return a scheduled value as a checkpoint names it: numbers, schedules as text, other functions as :data:`FUNCTION`."""
+    return (schedule_text(value) or FUNCTION) if callable(value) else repr(float(value))
 
 
 def _made(kind: type[Schedule], text: str, whole: str, **others: Any) -> Schedule:
@@ -109,7 +120,7 @@ def _value(field: Field[Any], text: str) -> Any:
 
 
 def _number(text: str) -> int | float | bool | str:
-    """Return the number or truth value that a text says; what it is not is found when the schedule is made."""
+    """Return the number or truth value of a text; the schedule checks it."""
     if text in ("true", "false"):
         return text == "true"
     if re.fullmatch(r"[+-]?\d+", text):

@@ -84,8 +84,8 @@ def _adam(
     return changed, (first, second)
 
 
-class Engine:
-    """See :class:`~snnc.benchmarks.cpu.engine.Engine`."""
+class JaxEngine:
+    """See :class:`~snnc.benchmarks.cpu.engine.BenchmarkEngine`."""
 
     def __init__(self, problem: TrainingStepProblem, mode: str, variant: str, device: str = "cpu") -> None:
         workload = problem.workload
@@ -128,19 +128,22 @@ class Engine:
         return -jnp.mean(jax.nn.log_softmax(outputs)[jnp.arange(batch), y])
 
     def step(self) -> float:
-        """See :class:`~snnc.benchmarks.cpu.engine.Engine`."""
+        """See :class:`~snnc.benchmarks.cpu.engine.BenchmarkEngine`."""
         found = self._train(self._weights, self._moments, self._count, self._x, self._y)
         loss, self._gradients, self._weights, self._moments, self._count = jax.block_until_ready(found)
         return float(loss)
 
     def gradients(self) -> dict[str, Array]:
-        """See :class:`~snnc.benchmarks.cpu.engine.Engine`."""
+        """See :class:`~snnc.benchmarks.cpu.engine.BenchmarkEngine`."""
         return {name: np.array(value) for name, value in self._gradients.items()}
 
     def weights(self) -> dict[str, Array]:
-        """See :class:`~snnc.benchmarks.cpu.engine.Engine`."""
+        """See :class:`~snnc.benchmarks.cpu.engine.BenchmarkEngine`."""
         return {name: np.array(value) for name, value in self._weights.items()}
 
     def reset(self) -> None:
-        """See :class:`~snnc.benchmarks.cpu.engine.Engine`."""
+        """See :class:`~snnc.benchmarks.cpu.engine.BenchmarkEngine`."""
         self._weights = {name: jnp.array(value) for name, value in self._start.items()}
+
+
+ENGINE = JaxEngine

@@ -16,7 +16,7 @@ from norse.torch.functional.lif_box import LIFBoxFeedForwardState, LIFBoxParamet
 from snnc.benchmarks.cpu.engines.torch_steps import Hidden, Readout, TorchEngine, Wrap, load
 from snnc.benchmarks.cpu.workloads import BETA, SLOPE, THRESHOLD
 
-__all__ = ["VERSIONS", "Engine", "load"]
+__all__ = ["ENGINE", "VERSIONS", "load"]
 
 VERSIONS = ("norse", "torch")
 _RATE = 1 - BETA
@@ -66,8 +66,8 @@ def _li(currents: torch.Tensor, m: torch.Tensor) -> tuple[torch.Tensor, torch.Te
     return torch.stack(found).sum(0), state.v
 
 
-class Engine(TorchEngine):
-    """See :class:`~snnc.benchmarks.cpu.engine.Engine`."""
+class NorseEngine(TorchEngine):
+    """See :class:`~snnc.benchmarks.cpu.engine.BenchmarkEngine`."""
 
     scale = SLOPE / _RATE
     readout_scale = 1 / _RATE
@@ -75,3 +75,6 @@ class Engine(TorchEngine):
     def neurons(self, wrap: Wrap) -> tuple[Hidden, Readout]:
         """See :class:`~snnc.benchmarks.cpu.engines.torch_steps.TorchEngine`."""
         return wrap(_lif), wrap(_li)
+
+
+ENGINE = NorseEngine

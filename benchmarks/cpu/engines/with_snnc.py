@@ -28,8 +28,8 @@ def load() -> None:
         compile_to_folder(as_graph(network(tiny)), options("cpu", **training(tiny)), Path(folder) / "tiny")
 
 
-class Engine:
-    """See :class:`~snnc.benchmarks.cpu.engine.Engine`."""
+class SnncEngine:
+    """See :class:`~snnc.benchmarks.cpu.engine.BenchmarkEngine`."""
 
     def __init__(self, problem: TrainingStepProblem, mode: str, variant: str, device: str = "cpu") -> None:
         workload = problem.workload
@@ -46,21 +46,21 @@ class Engine:
         self._parameters = {name: names[label] for name, label in labels(workload).items()}
 
     def step(self) -> float:
-        """See :class:`~snnc.benchmarks.cpu.engine.Engine`."""
+        """See :class:`~snnc.benchmarks.cpu.engine.BenchmarkEngine`."""
         return float(self._session.engine.train_batch(self._inputs, self._y, LEARNING_RATE))
 
     def gradients(self) -> dict[str, Array]:
-        """See :class:`~snnc.benchmarks.cpu.engine.Engine`."""
+        """See :class:`~snnc.benchmarks.cpu.engine.BenchmarkEngine`."""
         found = self._session.engine.gradients()  # type: ignore[attr-defined]  # engines that train show them
         return {name: found[parameter] for name, parameter in self._parameters.items()}
 
     def weights(self) -> dict[str, Array]:
-        """See :class:`~snnc.benchmarks.cpu.engine.Engine`."""
+        """See :class:`~snnc.benchmarks.cpu.engine.BenchmarkEngine`."""
         found = self._session.engine.get_parameters()
         return {name: found[parameter] for name, parameter in self._parameters.items()}
 
     def reset(self) -> None:
-        """See :class:`~snnc.benchmarks.cpu.engine.Engine`."""
+        """See :class:`~snnc.benchmarks.cpu.engine.BenchmarkEngine`."""
         self._session.load_state_dict(self._start, strict=False)
 
 
@@ -87,3 +87,6 @@ def _save_memory(engine: Any, inputs: dict[str, Any], workload: Workload) -> Non
     """Bound a training step's memory to the predicted minimum for the spikes of a forward run, plus a fiftieth."""
     engine.forward(inputs, {})
     engine.memory = engine.least_memory(workload.steps, workload.batch) * 51 // 50
+
+
+ENGINE = SnncEngine

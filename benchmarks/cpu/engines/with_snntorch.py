@@ -11,13 +11,13 @@ from snntorch import surrogate
 from snnc.benchmarks.cpu.engines.torch_steps import Hidden, Readout, TorchEngine, Wrap, load
 from snnc.benchmarks.cpu.workloads import BETA, SLOPE, THRESHOLD
 
-__all__ = ["VERSIONS", "Engine", "load"]
+__all__ = ["ENGINE", "VERSIONS", "load"]
 
 VERSIONS = ("snntorch", "torch")
 
 
-class Engine(TorchEngine):
-    """See :class:`~snnc.benchmarks.cpu.engine.Engine`; ``RLeaky`` would add a bias to the recurrent weights."""
+class SnnTorchEngine(TorchEngine):
+    """See :class:`~snnc.benchmarks.cpu.engine.BenchmarkEngine`; ``RLeaky`` would add a bias to the recurrent weights."""
 
     def neurons(self, wrap: Wrap) -> tuple[Hidden, Readout]:
         """See :class:`~snnc.benchmarks.cpu.engines.torch_steps.TorchEngine`."""
@@ -39,3 +39,6 @@ class Engine(TorchEngine):
             return torch.stack(found).sum(0), m
 
         return wrap(lif), wrap(li)
+
+
+ENGINE = SnnTorchEngine

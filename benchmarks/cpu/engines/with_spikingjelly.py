@@ -13,14 +13,14 @@ from spikingjelly.activation_based.neuron import LIFNode, NonSpikingLIFNode
 from snnc.benchmarks.cpu.engines.torch_steps import Hidden, Readout, TorchEngine, Wrap, load
 from snnc.benchmarks.cpu.workloads import BETA, SLOPE, THRESHOLD
 
-__all__ = ["VERSIONS", "Engine", "load"]
+__all__ = ["ENGINE", "VERSIONS", "load"]
 
 VERSIONS = ("spikingjelly", "torch")
 _TAU = 1 / (1 - BETA)
 
 
-class Engine(TorchEngine):
-    """See :class:`~snnc.benchmarks.cpu.engine.Engine`."""
+class SpikingJellyEngine(TorchEngine):
+    """See :class:`~snnc.benchmarks.cpu.engine.BenchmarkEngine`."""
 
     scale = SLOPE
     readout_scale = _TAU
@@ -58,3 +58,6 @@ class Engine(TorchEngine):
         functional.reset_net(self._nodes)
         spikes: torch.Tensor = self._nodes(currents)
         return spikes
+
+
+ENGINE = SpikingJellyEngine

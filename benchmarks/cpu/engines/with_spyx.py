@@ -14,7 +14,7 @@ from snnc.benchmarks.cpu.engines import with_jax
 from snnc.benchmarks.cpu.engines.with_jax import load
 from snnc.benchmarks.cpu.workloads import BETA, SLOPE, THRESHOLD
 
-__all__ = ["VERSIONS", "Engine", "load"]
+__all__ = ["ENGINE", "VERSIONS", "load"]
 
 VERSIONS = ("spyx", "jax", "jaxlib")
 _spike = superspike(SLOPE)
@@ -45,17 +45,20 @@ class _Summed:
         return None, (m, total + m)
 
 
-class Engine(with_jax.Engine):
-    """See :class:`~snnc.benchmarks.cpu.engine.Engine`."""
+class SpyxEngine(with_jax.JaxEngine):
+    """See :class:`~snnc.benchmarks.cpu.engine.BenchmarkEngine`."""
 
     def hidden(self, currents: jax.Array, recurrent: jax.Array | None) -> jax.Array:
-        """See :class:`~snnc.benchmarks.cpu.engines.with_jax.Engine`."""
+        """See :class:`~snnc.benchmarks.cpu.engines.with_jax.JaxEngine`."""
         start = jnp.zeros_like(currents[0])
         spikes: jax.Array = run(_ResetToZero(recurrent), currents, (start, start))[0]
         return spikes
 
     def readout(self, currents: jax.Array) -> jax.Array:
-        """See :class:`~snnc.benchmarks.cpu.engines.with_jax.Engine`."""
+        """See :class:`~snnc.benchmarks.cpu.engines.with_jax.JaxEngine`."""
         start = jnp.zeros_like(currents[0])
         total: jax.Array = run(_Summed(), currents, (start, start))[1][1]
         return total / len(currents)
+
+
+ENGINE = SpyxEngine

@@ -9,7 +9,7 @@ import torch
 from snnc.benchmarks.cpu.engines.torch_steps import Hidden, Readout, TorchEngine, Wrap, load
 from snnc.benchmarks.cpu.workloads import BETA, SLOPE, THRESHOLD
 
-__all__ = ["VERSIONS", "Engine", "load"]
+__all__ = ["ENGINE", "VERSIONS", "load"]
 
 VERSIONS = ("torch",)
 
@@ -50,9 +50,12 @@ def _li(currents: torch.Tensor, m: torch.Tensor) -> tuple[torch.Tensor, torch.Te
     return torch.stack(found).sum(0), m
 
 
-class Engine(TorchEngine):
-    """See :class:`~snnc.benchmarks.cpu.engine.Engine`."""
+class PlainTorchEngine(TorchEngine):
+    """See :class:`~snnc.benchmarks.cpu.engine.BenchmarkEngine`."""
 
     def neurons(self, wrap: Wrap) -> tuple[Hidden, Readout]:
         """See :class:`~snnc.benchmarks.cpu.engines.torch_steps.TorchEngine`."""
         return wrap(_lif), wrap(_li)
+
+
+ENGINE = PlainTorchEngine

@@ -25,7 +25,7 @@ def check_size(shape: Shape, what: str) -> None:
     EmptyShapeError
         An axis is below 1.
     TooLargeError
-        There are too many elements.
+        The shape holds too many elements.
     """
     if any(n < 1 for n in shape):
         raise EmptyShapeError(f"{what} has shape {shape}; every size is at least 1.")
@@ -36,12 +36,12 @@ def check_size(shape: Shape, what: str) -> None:
 
 
 def check_memory(numbers: int, what: str) -> None:
-    """Refuse 32-bit numbers that do not fit the memory of this machine during their creation in 64 bits, before allocating any.
+    """Refuse arrays of 32-bit numbers that exceed the memory of this machine, in which they are made as 64-bit numbers.
 
     Raises
     ------
     TooLargeError
-        They are too many.
+        The numbers do not fit.
     """
     needed, there = 12 * numbers, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     if needed > there:

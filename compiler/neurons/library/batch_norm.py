@@ -62,7 +62,7 @@ _MODEL: Final = BatchStatistics()
 
 
 def with_ports(model: NeuronModel) -> NeuronModel:
-    """Return a :func:`BatchStatistics` of each step with ports for them; where they get 0 it is the same."""
+    """Return a :func:`BatchStatistics` of each step with ports for the statistics; inputs of 0 do not change it."""
     return neuron(_NAME, inputs=(*model.inputs, *PORTS), params=model.parameters, equations=_EQUATIONS_OF_STEPS, output="y")
 
 

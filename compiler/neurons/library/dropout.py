@@ -1,4 +1,4 @@
-"""Dropout as a population: each neuron passes its current on through a factor that it keeps over a sequence."""
+"""Dropout as a population: each neuron multiplies its current by a factor that is constant over a sequence."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MASK: Final = "mask"
 def Dropout(rate: float = 0.5, seed: int = 0) -> NeuronModel:  # noqa: N802 - named like the neurons
     """Pass on the current, in training without a random share of the neurons: ``y = mask * i``.
 
-    A sample's mask is the same at every step of its sequence (Lee et al. 2020, DOI 10.3389/fnins.2020.00119), and another at every
+    A sample's mask is the same at every step of its sequence (Lee et al. 2020, DOI 10.3389/fnins.2020.00119), and is drawn again at every
     update. Runs drop nothing.
 
     Parameters
@@ -32,7 +32,7 @@ def Dropout(rate: float = 0.5, seed: int = 0) -> NeuronModel:  # noqa: N802 - na
     Raises
     ------
     NeuronDefinitionError
-        `rate` is not between 0 and 1, or `seed` is no whole number below 2^24.
+        `rate` is not between 0 and 1, or `seed` is not a whole number below 2^24.
     """
     if not 0 <= rate < 1:
         raise NeuronDefinitionError(f"the rate of a dropout is {rate!r}; it must be 0 or more and below 1.")

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
-from typing import Any, Final
+from functools import cached_property, lru_cache, partial
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
+from snnc.compiler.ir.plan import PhaseLoop
 from snnc.compiler.tiles.placement.grouping import Bools, Floats, Ints
 from snnc.compiler.tiles.problem import MappingProblem
+from snnc.compiler.tiles.vertices.loops import Loop, Values
+from snnc.compiler.tiles.vertices.vertex_spec import VertexSpec
 
 SUPERVISOR: Final = 11.0
 """Tile cycles in which the supervisor starts all workers on one vertex (docs/reference/emulator.md)."""
@@ -20,15 +23,37 @@ AT_ONCE: Final = 1 << 21
 """Cycles of vertices that are copied at a time."""
 
 
+LoopsOfKind: TypeAlias = Callable[[int], tuple[PhaseLoop, ...]]
+"""Loops of the vertices of a kind, by its number among those that were added together."""
+
+
+def described_loops(vertex: str, loops: tuple[Loop, ...], amounts: Values, kind: int = 0, of: str = "") -> Iterator[PhaseLoop]:
+    """Yield loops as plans show them, with `of` after their names; of amounts that are arrays, the element of a `kind`."""
+    of_kind = {name: np.asarray(value).reshape(-1)[kind if np.size(value) > 1 else 0] for name, value in amounts.items()}
+    for loop in loops:
+        trips, cycles = float(loop.trips.value(of_kind)), float(loop.cycles.value(of_kind))
+        if trips * cycles > 0:
+            yield PhaseLoop(vertex, loop.name + of, trips, cycles)
+
+
+def _loops_of_vertex(vertex: VertexSpec, amounts: Values, place: int) -> tuple[PhaseLoop, ...]:
+    return tuple(described_loops(vertex.title, vertex.loops, amounts, place))
+
+
 class Work:
     """Summed worker cycles of vertices: tile cycles if all workers of a tile are busy, a lower bound for any distribution."""
 
     def __init__(self, problem: MappingProblem) -> None:
         self.total: Floats = np.zeros(problem.target.tiles)
+        self.start = problem.target.vertex_start_cycles
 
     def add(self, tiles: Ints | int, cycles: Any, number: Any = 1) -> None:
         """As :meth:`Load.add`."""
         np.add.at(self.total, tiles, cycles * number)
+
+    def add_vertices(self, tiles: Ints | int, vertex: VertexSpec, amounts: Values, number: Any = 1) -> None:
+        """As :meth:`Load.add_vertices`."""
+        self.add(tiles, self.start + vertex.cycles(amounts), number)
 
 
 class Load:
@@ -43,10 +68,25 @@ class Load:
         self._kinds: list[Ints] = []
         self._cycles: list[Floats] = []
         self._shared: list[bool] = []
+        self._described: list[LoopsOfKind | None] = []
         self._number = 0
 
-    def add(self, tiles: Ints | int, cycles: Any, number: Any = 1) -> None:
-        """Add `number` vertices of `cycles` cycles in every run to each of `tiles` (a tile may occur several times)."""
+    def add_vertices(self, tiles: Ints | int, vertex: VertexSpec, amounts: Values, number: Any = 1) -> None:
+        """Add `number` vertices with a step in every run to each of `tiles`: so many trips of their loops as `amounts` say."""
+        cycles = self.problem.target.vertex_start_cycles + vertex.cycles(amounts)
+        self.add(tiles, cycles, number, partial(_loops_of_vertex, vertex, amounts))
+
+    def add_shared(self, tiles: Ints, vertex: VertexSpec, amounts: Values) -> None:
+        """Add a vertex to each of `tiles` that all workers share; `amounts` are those of the slowest worker."""
+        cycles = np.array([[self.problem.target.vertex_start_cycles + vertex.cycles(amounts)]], dtype=np.float64)
+        loops = partial(_loops_of_vertex, vertex, amounts)
+        self.add_kinds(tiles, np.zeros(len(tiles), dtype=np.int64), cycles, shared=True, loops=loops)
+
+    def add(self, tiles: Ints | int, cycles: Any, number: Any = 1, loops: LoopsOfKind | None = None) -> None:
+        """Add `number` vertices of `cycles` cycles in every run to each of `tiles` (a tile may occur several times).
+
+        `loops` returns those of the vertices on a tile, by its place in `tiles`.
+        """
         where, each = np.atleast_1d(np.asarray(tiles, dtype=np.int64)), np.asarray(cycles, dtype=np.float64)
         if np.ndim(number) == 0:
             times: Any = int(number)
@@ -54,24 +94,26 @@ class Load:
             times = np.broadcast_to(np.asarray(number, dtype=np.int64), where.shape)
         if each.size == 1:
             chosen = where if np.ndim(times) == 0 and times == 1 else np.repeat(where, times)
-            self.add_kinds(chosen, np.zeros(len(chosen), dtype=np.int64), each.reshape(1, 1))
+            self.add_kinds(chosen, np.zeros(len(chosen), dtype=np.int64), each.reshape(1, 1), loops=loops)
             return
-        different, kind = np.unique(np.broadcast_to(each, where.shape), return_inverse=True)
-        self.add_kinds(np.repeat(where, times), np.repeat(kind.reshape(-1), times), different[:, None])
+        different, first, kind = np.unique(np.broadcast_to(each, where.shape), return_index=True, return_inverse=True)
+        of_kind = None if loops is None else lambda number: loops(int(first[number]))
+        self.add_kinds(np.repeat(where, times), np.repeat(kind.reshape(-1), times), different[:, None], loops=of_kind)
 
-    def add_kinds(self, tiles: Ints, kind: Ints, cycles: Floats, *, shared: bool = False) -> None:
+    def add_kinds(self, tiles: Ints, kind: Ints, cycles: Floats, *, shared: bool = False, loops: LoopsOfKind | None = None) -> None:
         """Add vertices: the tile and the kind of each, and the cycles of every kind in all iterations, [kinds, iterations or 1].
 
         All workers of a tile share a `shared` vertex; the cycles are those of the slowest worker. Such vertices run one after the other,
-        before those that one worker runs.
+        before those that one worker runs. `loops` returns the loops of a kind.
         """
         self._tiles.append(tiles)
+        self._described.append(loops)
         self._kinds.append(kind + self._number)
         self._cycles.append(cycles)
         self._shared += [shared] * len(cycles)
         self._number += len(cycles)
 
-    def looked_at(self, cycles: Floats) -> Floats:
+    def in_chosen(self, cycles: Floats) -> Floats:
         """Select from cycles in all iterations, [kinds, iterations], the iterations in which this set runs."""
         return cycles if self.whole else cycles[:, self.chosen]
 
@@ -155,6 +197,18 @@ class Load:
     def busiest_tile(self) -> int:
         """The slowest tile on average."""
         return int(self.cycles.argmax())
+
+    def slowest_loops(self) -> tuple[PhaseLoop, ...]:
+        """Loops of the slowest vertex of the slowest tile, on average, the one with most cycles first; none if it does not name them."""
+        slowest, found = 0.0, None
+        for tiles, kinds, cycles, loops, first in zip(
+            self._tiles, self._kinds, self._cycles, self._described, np.cumsum([0, *map(len, self._cycles)]).tolist(), strict=False
+        ):
+            here = np.unique(kinds[tiles == self.busiest_tile]) - first
+            mean = cycles[here].mean(axis=1)
+            if len(here) and mean.max() > slowest:
+                slowest, found = float(mean.max()), None if loops is None else partial(loops, int(here[mean.argmax()]))
+        return tuple(sorted(found(), key=lambda loop: -loop.total)) if found is not None else ()
 
     @cached_property
     def _alike(self) -> _Alike:

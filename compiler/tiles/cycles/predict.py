@@ -13,6 +13,8 @@ from snnc.compiler.ir.arrays.sizes import FLOAT
 from snnc.compiler.ir.plan import Phase
 from snnc.compiler.tiles.cycles.block_work import add_blocks, limited_sources, round_load
 from snnc.compiler.tiles.cycles.load import Load
+from snnc.compiler.tiles.cycles.relay_load import add_relays, clocked, relay_load
+from snnc.compiler.tiles.cycles.superstep import SuperstepDraft
 from snnc.compiler.tiles.exchange.loss_traffic import adjoints_to_blocks, losses_to_one_tile, records_to_loss
 from snnc.compiler.tiles.exchange.traffic import (
     ExchangeTraffic,
@@ -36,17 +38,19 @@ from snnc.compiler.tiles.gradients.parameter_copies import local_copy_cycles
 from snnc.compiler.tiles.gradients.update_steps import copy_steps, update_steps
 from snnc.compiler.tiles.host_io.streaming import row_copy
 from snnc.compiler.tiles.indexed.indexed_traffic import deltas_by_rows
-from snnc.compiler.tiles.network import BusSource
 from snnc.compiler.tiles.placement.block_shapes import shapes
 from snnc.compiler.tiles.placement.grouping import Floats, ceil_div, mask_unit
 from snnc.compiler.tiles.problem import MappingProblem
-from snnc.compiler.tiles.relays.buses import Bus
-from snnc.compiler.tiles.relays.relay_cycles import MaskRows, boundary_cycles, mask_rows
-from snnc.compiler.tiles.relays.relay_workers import bits_cycles, relay_cycles
-from snnc.compiler.tiles.schedule.superstep import SuperstepDraft
+from snnc.compiler.tiles.relays.relay_cycles import boundary_cycles, mask_rows
+from snnc.compiler.tiles.relays.relay_workers import bits_cycles
 from snnc.compiler.tiles.schedule.timeline import Sums
 from snnc.compiler.tiles.schedule.window_test import ROOT, level_reads
-from snnc.compiler.tiles.vertices.cost import CLOCK, worker_cycles
+from snnc.compiler.tiles.vertices.control_vertices import CLOCK_VERTEX, answer, count_down, known, most, most_of_workers
+from snnc.compiler.tiles.vertices.loops import LoopsByPlace, cycles_of
+from snnc.compiler.tiles.vertices.loss_vertices import loss_scores, loss_sum, sample_loss
+from snnc.compiler.tiles.vertices.parameter_vertices import schedule
+from snnc.compiler.tiles.vertices.relay_loops import boundary_loops, next_window_loops
+from snnc.compiler.tiles.vertices.relay_vertices import copy_mask
 
 CONTROL: Final = 30.0
 """Tile cycles of the control program for each superstep and copy [R]; the rest of ``Target.superstep_cycles`` sets up an exchange."""
@@ -64,7 +68,7 @@ def supersteps(layout: Layout) -> tuple[SuperstepDraft, ...]:
     add_blocks(layout, sources, "source_gradient", problem.network.layers)
     add_last_sums(layout, sources)
     if problem.further.known:
-        sources.add(ROOT, problem.target.vertex_start_cycles + problem.costs["known"].start)
+        sources.add_vertices(ROOT, known(problem.costs), {})
     into_relays = with_clock(layout, deltas_to_sources(layout), sources.tiles)
     deltas_by_rows(layout, into_relays)
     add_sums_to_relays(layout, into_relays)
@@ -87,7 +91,7 @@ def supersteps(layout: Layout) -> tuple[SuperstepDraft, ...]:
 
 def _backward_neurons(layout: Layout, runs: int) -> SuperstepDraft:
     """Neurons and weight gradients."""
-    neurons = _clocked(layout)
+    neurons = clocked(layout)
     add_blocks(layout, neurons, "backward", layout.problem.network.layers)
     windows = windows_to_blocks(layout, backward=True)
     windows.merge(returned_to_blocks(layout, layout.problem.network.layers))
@@ -125,11 +129,11 @@ def _fused_steps(layout: Layout) -> tuple[SuperstepDraft, ...]:
     runs = problem.schedule.iterations(problem.steps)
     windows, both = relay_load(layout, "windows"), block_load(layout, "forward")
     add_relays(layout, windows, "shown")
-    windows.add(layout.clock_tiles, problem.target.vertex_start_cycles + CLOCK)
+    windows.add_vertices(layout.clock_tiles, CLOCK_VERTEX, {})
     _add_mask_copies(layout, windows)
     add_relays(layout, both, "masks")
     relays = np.array([relay.tile for some in layout.relays.values() for relay in some])
-    both.add(relays, problem.target.vertex_start_cycles + CLOCK)
+    both.add_vertices(relays, CLOCK_VERTEX, {})
     moved, counted = with_clock(layout, masks_to_relays(layout), both.tiles), ExchangeTraffic.none(problem)
     moved.merge(windows_to_blocks(layout))
     homes = layout.clock_tiles
@@ -149,14 +153,14 @@ def _fused_steps(layout: Layout) -> tuple[SuperstepDraft, ...]:
 def _add_mask_copies(layout: Layout, load: Load) -> None:
     """All workers of a tile share the copy of each mask that it sends."""
     problem = layout.problem
-    cost, workers = problem.costs["copy_mask"], problem.target.workers
+    vertex, workers = copy_mask(problem.costs), problem.target.workers
     for source in problem.network.sources:
         if source.external or source.kind != "spikes":
             continue
         where = layout.range_by_id(source.owner)
         pairs = ceil_div(mask_rows(problem, source, where).row_words * where.tile_samples, 2)
         each, kind = np.unique(ceil_div(pairs, workers), return_inverse=True)
-        cycles = problem.target.vertex_start_cycles + worker_cycles(cost, elements=each.astype(np.float64))
+        cycles = problem.target.vertex_start_cycles + vertex.cycles({"pairs": each.astype(np.float64)})
         load.add_kinds(where.tiles, kind.reshape(-1), cycles[:, None], shared=True)
 
 
@@ -181,7 +185,7 @@ def _again_steps(layout: Layout) -> tuple[SuperstepDraft, ...]:
 def _row_step(layout: Layout, name: str, part: str) -> SuperstepDraft:
     """All segments except the last write a row to streaming memory or read it back; before that, the row number changes."""
     problem, load = layout.problem, Load(layout.problem)
-    load.add(0, problem.target.vertex_start_cycles + CLOCK)
+    load.add_vertices(0, CLOCK_VERTEX, {})
     nothing, local = ExchangeTraffic.none(problem), local_copy_cycles(FLOAT) + CONTROL
     return SuperstepDraft(name, part, problem.segments.number - 1, load, nothing, local=local, row=row_copy(layout))
 
@@ -211,14 +215,14 @@ def _boundary_step(layout: Layout, name: str, part: str, runs: int) -> Superstep
         for shape in shapes(layout.cut_of(layer), where.tile_neurons, where.tile_samples, problem.target.workers):
             words = sum(ceil_div(shape.columns, 32) * mask_unit(shape.columns, support=both) for both in supports)
             elements = shape.samples * (lists * shape.columns + words)
-            cycles = worker_cycles(cost, rows=lists + len(supports), elements=elements)
+            cycles = cost.start + cycles_of(boundary_loops(cost), {"rows": lists + len(supports), "words": elements})
             load.add(where.tiles, problem.target.vertex_start_cycles + cycles, shape.number)
     for source in problem.sources_behind:
         relays = layout.relays[source]
         cycles = boundary_cycles(problem, source, np.array([relay.samples for relay in relays]))
         load.add(np.array([relay.tile for relay in relays]), cycles)
     if name.endswith("restore"):
-        load.add(layout.clock_tiles, problem.target.vertex_start_cycles + CLOCK)
+        load.add_vertices(layout.clock_tiles, CLOCK_VERTEX, {})
     return SuperstepDraft(name, part, runs, load, clock_to_boundaries(layout))
 
 
@@ -261,6 +265,7 @@ def phase(layout: Layout, step: SuperstepDraft, *, roughly: bool = False) -> Pha
         exchange=sum(_exchange(layout, traffic) for traffic in exchanges) + (step.row.transfer if step.row else 0.0),
         bytes_in=int(max(traffic.received.max() for traffic in exchanges)),
         busiest_tile=0 if roughly else step.load.busiest_tile,
+        loops=() if roughly else step.load.slowest_loops(),
     )
 
 
@@ -294,57 +299,9 @@ def _decision(layout: Layout) -> float:
 
 def block_load(layout: Layout, part: str, iterations: int | None = None) -> Load:
     """Blocks of all populations, and the clocks; `iterations` as :class:`Load` takes them."""
-    load = _clocked(layout, iterations)
+    load = clocked(layout, iterations)
     add_blocks(layout, load, part, layout.problem.network.layers)
     return load
-
-
-def _clocked(layout: Layout, iterations: int | None = None) -> Load:
-    load = Load(layout.problem, iterations)
-    load.add(layout.clock_tiles, layout.problem.target.vertex_start_cycles + CLOCK)
-    return load
-
-
-def relay_load(layout: Layout, part: str, iterations: int | None = None) -> Load:
-    """Relays, one vertex each, and the clocks; `iterations` as :class:`Load` takes them.
-
-    "masks" runs when spikes arrive: relays of populations search masks, all others show windows. In "windows" those
-    relays join their results. In "backward" all show windows again.
-    """
-    load = _clocked(layout, iterations) if part != "windows" else Load(layout.problem, iterations)
-    add_relays(layout, load, part)
-    return load
-
-
-def add_relays(layout: Layout, load: Load, part: str) -> None:
-    """Add relays to a superstep; `part` as in :func:`relay_load`.
-
-    If relays search masks while neurons compute, "shown" are those without masks, and "masks" all others.
-    """
-    problem, fused = layout.problem, layout.problem.schedule.latency > 1
-    for source in problem.network.sources:
-        rows = None if source.external else mask_rows(problem, source, layout.range_by_id(source.owner))
-        searched = rows is not None and source.kind == "spikes"
-        if (part == "windows" and not searched) or (part == "shown" and searched) or (fused and part == "masks" and not searched):
-            continue
-        relays, listed = layout.relays[source], _listed(problem, source, rows, part)
-        tiles, kinds = np.array([relay.tile for relay in relays]), np.arange(len(relays))
-        samples = tuple((relay.sample, relay.samples) for relay in relays)
-        for bus in listed:
-            forward = part != "backward"
-            cycles = problem.memo.get((bus.id, "bits", samples, forward), partial(bits_cycles, problem, bus, samples, forward=forward))
-            load.add_kinds(tiles, kinds, load.looked_at(cycles), shared=True)
-        if source not in problem.bits or (rows and part != "backward"):
-            make = partial(relay_cycles, problem, source, rows if part != "backward" else None, samples, part)
-            cycles = problem.memo.get((source.buffer, rows, part, samples), make)
-            load.add_kinds(tiles, kinds, load.looked_at(cycles), shared=True)
-
-
-def _listed(problem: MappingProblem, source: BusSource, rows: MaskRows | None, part: str) -> tuple[Bus, ...]:
-    """Buses whose windows are listed from the bits that relays keep; those with a lag of 1 are joined from the latest results."""
-    if source not in problem.bits or part == "windows":
-        return ()
-    return tuple(bus for bus in problem.buses_of(source) if part == "backward" or rows is None or bus.lag != 1)
 
 
 def _joined_windows(layout: Layout, runs: int, part: str = "forward") -> tuple[SuperstepDraft, ...]:
@@ -382,16 +339,16 @@ def _test_steps(layout: Layout, part: str, runs: int) -> Iterator[SuperstepDraft
     problem, test = layout.problem, layout.window_test
     assert test is not None
     *levels, root = level_reads(test)
-    start, workers, cost = problem.target.vertex_start_cycles, problem.target.workers, problem.costs["most"]
+    start, workers, vertex = problem.target.vertex_start_cycles, problem.target.workers, most(problem.costs)
     for number, level in enumerate(levels, 1):
         load = Load(problem)
-        load.add(level.tile, start + worker_cycles(cost, elements=test.words * level.numbers))
+        load.add_vertices(level.tile, vertex, {"numbers": test.words * level.numbers})
         yield SuperstepDraft(f"{part}: test, level {number}", part, runs, load, numbers_of_windows(layout, level))
-    load, one = Load(problem), np.zeros(1, dtype=np.int64)
-    slowest = start + worker_cycles(cost, elements=test.words * ceil_div(root.numbers[0], workers))
-    load.add_kinds(one, one, np.array([[slowest]], dtype=np.float64), shared=True)
-    answer = CONTROL + workers * (start + worker_cycles(problem.costs["answer"], elements=test.words * workers))
-    yield SuperstepDraft(f"{part}: test for further windows", part, runs, load, numbers_of_windows(layout, root), local=answer)
+    load = Load(problem)
+    load.add_shared(np.array([ROOT]), most_of_workers(problem.costs), {"numbers": test.words * ceil_div(root.numbers[0], workers)})
+    decides = answer(problem.costs, looks_back=problem.further.known).cycles({"numbers": test.words * workers})
+    local = CONTROL + workers * (start + decides)
+    yield SuperstepDraft(f"{part}: test for further windows", part, runs, load, numbers_of_windows(layout, root), local=local)
 
 
 def _further(layout: Layout, part: str) -> tuple[tuple[Load, ExchangeTraffic], tuple[Load, ExchangeTraffic]]:
@@ -420,6 +377,7 @@ def _next_load(layout: Layout, part: str) -> Load:
     """Relays of limited buses show their next windows."""
     problem, load, backward = layout.problem, Load(layout.problem), part == "backward"
     cost, timeline = problem.costs["next_window"], problem.timeline
+    loops = LoopsByPlace(next_window_loops(cost))
     rounds = timeline.further_rounds(backward=backward)
     for source, buses in limited_sources(problem.limited(backward=backward)).items():
         relays, samples = layout.relays[source], [(relay.sample, relay.samples) for relay in layout.relays[source]]
@@ -431,26 +389,25 @@ def _next_load(layout: Layout, part: str) -> Load:
                 load.add_kinds(tiles, kinds, cycles[:, rounds.iteration], shared=True)
             continue
         first, count = np.array(samples, dtype=np.int64).T
-        cycles = problem.target.vertex_start_cycles + worker_cycles(cost, samples=count)[:, None]
+        cycles = problem.target.vertex_start_cycles + cost.start + cycles_of(loops[None], {"samples": count})[:, None]
         for bus in buses:
             ids = timeline.in_rounds(bus, rounds, backward=backward, spikes=not backward, later=0 if backward else 1)
             if backward and bus.id in problem.windowed_buses:
                 before = timeline.in_rounds(bus, rounds, backward=True, spikes=False, later=-1)
                 ids = ids + (before if bus.source.width > 1 << 16 else ceil_div(before, 2))
-            cycles = cycles + cost.element * Sums(ids).over(first, count)
+            cycles = cycles + cycles_of(loops["copied"], {"ids": Sums(ids).over(first, count)})
         load.add_kinds(tiles, kinds, cycles)
     if backward:
         add_sums_of_rounds(layout, load, problem.limited(backward=True), rounds)
-    load.add(ROOT, problem.target.vertex_start_cycles + problem.costs["count_down"].start)
+    load.add_vertices(ROOT, count_down(problem.costs), {})
     return load
 
 
 def _sum_load(layout: Layout) -> Load:
     """The losses of all samples, and the learning rate."""
     problem, load = layout.problem, Load(layout.problem)
-    cost, start = problem.costs["reduce"], problem.target.vertex_start_cycles
-    load.add(0, start + worker_cycles(cost, elements=problem.batch * problem.loss_parts))
-    load.add(0, start + problem.costs["update"].start)
+    load.add_vertices(0, loss_sum(problem.costs), {"count": problem.batch * problem.loss_parts})
+    load.add_vertices(0, schedule(problem.costs), {})
     return load
 
 
@@ -464,14 +421,12 @@ def _loss_steps(layout: Layout) -> tuple[SuperstepDraft, ...]:
 def _sample_steps(layout: Layout) -> tuple[SuperstepDraft, ...]:
     """Workers of the tile of a sample's loss share its classes, if it has scores, then its steps."""
     problem, arrive = layout.problem, records_to_loss(layout)
-    tiles, workers, start = np.array(layout.loss_tiles), problem.target.workers, problem.target.vertex_start_cycles
-    width, steps, cost = problem.network.loss_width, problem.steps, problem.costs
+    tiles, workers = np.array(layout.loss_tiles), problem.target.workers
+    width, steps, costs, loss = problem.network.loss_width, problem.steps, problem.costs, problem.network.loss
     scores, adjoints = Load(problem), Load(problem)
     own_classes, own_steps = ceil_div(width, workers), ceil_div(steps, workers)
-    slowest = np.array([[start + worker_cycles(cost["loss_scores"], samples=own_classes, elements=own_classes * steps)]], dtype=np.float64)
-    scores.add_kinds(tiles, np.zeros(len(tiles), dtype=np.int64), slowest, shared=True)
-    slowest = np.array([[start + worker_cycles(cost["loss"], samples=width, rows=own_steps, elements=own_steps * width)]], dtype=np.float64)
-    adjoints.add_kinds(tiles, np.zeros(len(tiles), dtype=np.int64), slowest, shared=True)
+    scores.add_shared(tiles, loss_scores(costs, loss), {"classes": own_classes, "steps": steps})
+    adjoints.add_shared(tiles, sample_loss(costs, loss), {"classes": width, "steps": own_steps})
     back, nothing = (adjoints_to_blocks(layout),), ExchangeTraffic.none(problem)
     if problem.network.loss_of_steps:
         return (SuperstepDraft("loss: adjoints", "loss", 1, adjoints, arrive, back),)

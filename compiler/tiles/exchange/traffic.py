@@ -25,7 +25,6 @@ import numpy as np
 from snnc.compiler.ir.arrays.sizes import FLOAT
 from snnc.compiler.ir.plan import Relay
 from snnc.compiler.tiles.exchange.chip_links import Flows
-from snnc.compiler.tiles.gradients.gradient_counts import returned_buses
 from snnc.compiler.tiles.gradients.gradient_windows import BusReduction, reductions
 from snnc.compiler.tiles.indexed.indexed_cycles import Holdings, estimated
 from snnc.compiler.tiles.indexed.indexed_owners import Ownership
@@ -39,6 +38,7 @@ from snnc.compiler.tiles.problem import MappingProblem
 from snnc.compiler.tiles.relays.buses import Bus
 from snnc.compiler.tiles.relays.relay_cycles import mask_rows
 from snnc.compiler.tiles.schedule.window_test import LevelReads, WindowTest, window_test
+from snnc.compiler.tiles.vertices.control_vertices import most
 
 RATES = 2 * FLOAT
 """Bytes of the two numbers that every update reads: the learning rate and a correction."""
@@ -94,7 +94,7 @@ class Layout:
             return None
         tiles = [relay.tile for bus in problem.requesting_buses for relay in self.relays[bus.source]]
         numbers = [problem.numbers_of_relay(bus) for bus in problem.requesting_buses for _ in self.relays[bus.source]]
-        return window_test(direction, 1 + problem.further.both, tiles, numbers, problem.target, problem.costs["most"])
+        return window_test(direction, 1 + problem.further.both, tiles, numbers, problem.target, most(problem.costs))
 
     @cached_property
     def reductions(self) -> Mapping[str, BusReduction]:
@@ -268,7 +268,7 @@ def returned_to_blocks(layout: Layout, layers: Iterable[Layer]) -> ExchangeTraff
     """Before B2 of `layers`: windows of gradients return to their tiles."""
     traffic = ExchangeTraffic.none(layout.problem)
     for layer in layers:
-        for bus in returned_buses(layout.problem, layer):
+        for bus in layout.problem.returned_buses(layer):
             _multicast(layout, traffic, bus, [layout.range_of(layer)], (bus.returned_bytes, 3))
     return traffic
 

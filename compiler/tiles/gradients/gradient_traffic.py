@@ -15,7 +15,8 @@ from snnc.compiler.tiles.problem import MappingProblem
 from snnc.compiler.tiles.relays.buses import Bus
 from snnc.compiler.tiles.relays.relay_workers import Shares
 from snnc.compiler.tiles.schedule.timeline import Rounds
-from snnc.compiler.tiles.vertices.cost import worker_cycles
+from snnc.compiler.tiles.vertices.gradient_vertices import gradient_window, reduce_partials
+from snnc.compiler.tiles.vertices.loops import cycles_of
 
 
 def partials_to_sums(layout: Layout) -> ExchangeTraffic:
@@ -100,9 +101,8 @@ def add_reduction(layout: Layout, load: Load) -> None:
     problem = layout.problem
     for reduction in layout.reductions.values():
         table = reduction.table
-        rows = (table["samples"] * table["entries"] + 1) // 2
-        cycles = worker_cycles(problem.costs["reduce_partials"], rows=rows, products=rows * table["producers"])
-        load.add(table["tile"], problem.target.vertex_start_cycles + cycles)
+        amounts = {"entries": table["samples"] * table["entries"], "producers": table["producers"]}
+        load.add_vertices(table["tile"], reduce_partials(problem.costs), amounts)
 
 
 def add_last_sums(layout: Layout, load: Load) -> None:
@@ -133,7 +133,7 @@ def last_sums(problem: MappingProblem, shown: Ints, relays: tuple[tuple[int, int
 
     `shown` are the pairs of entries of each sample and iteration.
     """
-    cost, workers, found = problem.costs["gradient_window"], problem.target.workers, np.zeros((len(relays), shown.shape[1]))
+    vertex, workers, found = gradient_window(problem.costs), problem.target.workers, np.zeros((len(relays), shown.shape[1]))
     firsts, counts = np.array(relays, dtype=np.int64).T
     for samples in np.unique(counts).tolist():
         here, shares = np.flatnonzero(counts == samples), Shares.of(workers, samples)
@@ -141,8 +141,8 @@ def last_sums(problem: MappingProblem, shown: Ints, relays: tuple[tuple[int, int
         first, end = shares.word[at][:, None], (shares.word[at] + np.diff(np.append(at, len(shares.word))))[:, None]
         pairs = shown[firsts[here][:, None] + shares.sample[at]]
         mine = np.add.reduceat(pairs * end // workers - pairs * first // workers, np.searchsorted(at, samples * np.arange(workers)), axis=1)
-        cycles = cost.sample * shares.pieces[:, None] + (cost.row + cost.product * parts) * mine
-        found[here] = problem.target.vertex_start_cycles + cost.start + cycles.max(axis=1)
+        cycles = cycles_of(vertex.loops, {"lists": shares.pieces[:, None], "pairs": mine, "parts": parts})
+        found[here] = problem.target.vertex_start_cycles + vertex.cost.start + cycles.max(axis=1)
     return found
 
 

@@ -13,7 +13,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from snnc.compiler.tiles.placement.grouping import Floats, Ints, ceil_div, colum
 from snnc.compiler.tiles.placement.tile_range import TileRange
 from snnc.compiler.tiles.problem import MappingProblem
 from snnc.compiler.tiles.relays.buses import Bus
-from snnc.compiler.tiles.vertices.cost import CodeletCost
+from snnc.compiler.tiles.vertices.gradient_vertices import PAIRS, gradient_window, reduce_partials
 
 ROUNDING: Final = 1e-6
 """Fraction of a tile by which a share may deviate from a whole number of tiles."""
@@ -118,8 +118,7 @@ def _work_by_chip(problem: MappingProblem, buses: Sequence[Bus], producers: Mapp
 
 def _work(problem: MappingProblem, bus: Bus, producers: int, samples: int) -> float:
     """Worker cycles of adding up the windows of `samples` samples, rows of few producers being mostly set-up."""
-    cost = problem.costs["reduce_partials"]
-    return samples * bus.gradient_capacity / 2 * (cost.row + cost.product * producers)
+    return samples * bus.gradient_capacity / 2 * float(reduce_partials(problem.costs).trip(PAIRS, {"producers": producers}))
 
 
 def choose_parts(problem: MappingProblem, bus: Bus, producers: int, samples: int, tiles: float, relay_samples: int) -> int:
@@ -128,18 +127,18 @@ def choose_parts(problem: MappingProblem, bus: Bus, producers: int, samples: int
     parts = np.arange(1, producers + 1)
     each = np.maximum(samples * capacity * parts / max(tiles, 1.0), 2.0)
     inner = np.ceil(producers / parts)
-    one = _stage(problem, problem.costs["reduce_partials"], inner, each)
+    one = _stage(problem, reduce_partials(problem.costs).trip(PAIRS, {"producers": inner}), inner, each)
     second = float(relay_samples * capacity)
-    two = _stage(problem, problem.costs["gradient_window"], parts, np.full(producers, second))
+    two = _stage(problem, gradient_window(problem.costs).trip(PAIRS, {"parts": parts}), parts, np.full(producers, second))
     two += target.fragment_cycles * parts * np.floor(second / each)
     return int(parts[int(np.argmin(one + two))])
 
 
-def _stage(problem: MappingProblem, cost: CodeletCost, inner: Ints | Floats, elements: Floats) -> Floats:
-    """Cycles in which a tile receives and adds `inner` rows of `elements` floats."""
+def _stage(problem: MappingProblem, pair: Any, inner: Ints | Floats, elements: Floats) -> Floats:
+    """Cycles in which a tile receives `inner` rows of `elements` floats, and adds them with so many worker cycles for a `pair`."""
     target = problem.target
     exchange = inner * elements * FLOAT / target.exchange_bytes_per_cycle + target.fragment_cycles * inner
-    found: Floats = exchange + (elements / 2) * (cost.row + cost.product * inner)
+    found: Floats = exchange + (elements / 2) * pair
     return found
 
 

@@ -23,7 +23,7 @@ from snnc.compiler.tiles.network import Link
 from snnc.compiler.tiles.placement.grouping import Ints, ceil_div, column_groups, split
 from snnc.compiler.tiles.placement.tile_range import TileRange
 from snnc.compiler.tiles.problem import MappingProblem
-from snnc.compiler.tiles.vertices.cost import worker_cycles
+from snnc.compiler.tiles.vertices.parameter_vertices import pack_rows
 
 WORTH: Final = 2
 """Rows are packed if that reduces the pieces that tiles read by this factor or more."""
@@ -245,8 +245,8 @@ def _collect(layout: Layout, traffic: ExchangeTraffic, packing: Packing, replica
 
 
 def _cycles(problem: MappingProblem, widths: tuple[int, ...], runs: Runs) -> float:
-    """Worker cycles of the vertex that packs rows: its busiest worker, as the codelet deals out the elements."""
-    workers, cost = problem.target.workers, problem.costs["pack_rows"]
+    """Worker cycles of the vertex that packs rows: its busiest worker, as the codelet shares the elements."""
+    workers = problem.target.workers
     width, (number, count) = np.array(widths, dtype=np.int64), np.array(runs, dtype=np.int64).T
     before = np.append(0, np.cumsum(number * count))
     edges = int(before[-1]) * int(width.sum()) * np.arange(workers + 1) // workers
@@ -258,7 +258,8 @@ def _cycles(problem: MappingProblem, widths: tuple[int, ...], runs: Runs) -> flo
     first = np.clip(begin[..., None] - start, 0, number * block) // block
     last = ceil_div(np.clip(end[..., None] - start, 0, number * block), block)
     rows = np.maximum(last - first, 0).sum(axis=(1, 2))
-    found = worker_cycles(cost, lookups=len(widths), runs=len(runs) * here.sum(axis=1), rows=rows, elements=(end - begin)[:, 0])
+    amounts = {"pieces": len(widths), "runs": len(runs) * here.sum(axis=1), "rows": rows, "weights": (end - begin)[:, 0]}
+    found = pack_rows(problem.costs).cycles(amounts)
     return problem.target.vertex_start_cycles + float(found.max())
 
 

@@ -17,7 +17,8 @@ from snnc.compiler.tiles.indexed.indexed_traffic import weights_from_owners
 from snnc.compiler.tiles.network import Link, learned_rows
 from snnc.compiler.tiles.placement.grouping import Floats, Ints, column_groups
 from snnc.compiler.tiles.placement.tile_range import TileRange
-from snnc.compiler.tiles.vertices.cost import worker_cycles
+from snnc.compiler.tiles.vertices.loops import cycles_of
+from snnc.compiler.tiles.vertices.parameter_vertices import weight_rows
 
 LOCAL_START: Final = 288.0
 """Tile cycles of a copy inside a tile in addition to its bytes, and bytes per cycle: Poplar profiles (facts on the machine)."""
@@ -142,13 +143,13 @@ def weights_to_sources(layout: Layout) -> tuple[ExchangeTraffic, Load] | None:
 def _cycles(layout: Layout, rows: int, target: TileRange) -> float:
     """Worker cycles of the vertex that puts `rows` rows of weights in order: its busiest worker, as the codelet splits the elements."""
     problem, worker = layout.problem, np.arange(layout.problem.target.workers)
-    found, cost = np.zeros(len(worker)), problem.costs["weight_rows"]
+    found, vertex = np.zeros(len(worker)), weight_rows(problem.costs)
     for tiles, columns in _runs(target):
         column = rows * tiles
         begin, end = (column * columns * (worker + k) // len(worker) for k in (0, 1))
         touched = np.where(end > begin, (end - 1) // column - begin // column + 1, 0)
-        found += worker_cycles(cost, lookups=columns, rows=touched * rows, elements=end - begin) - cost.start
-    return problem.target.vertex_start_cycles + cost.start + float(found.max())
+        found += cycles_of(vertex.loops, {"columns": columns, "rows": touched * rows, "weights": end - begin})
+    return problem.target.vertex_start_cycles + vertex.cost.start + float(found.max())
 
 
 def _runs(target: TileRange) -> list[tuple[int, int]]:

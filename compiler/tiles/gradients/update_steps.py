@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from snnc.compiler.tiles.cycles.load import Load, Work
+from snnc.compiler.tiles.cycles.superstep import SuperstepDraft
 from snnc.compiler.tiles.exchange.traffic import (
     ExchangeTraffic,
     Layout,
@@ -28,8 +29,8 @@ from snnc.compiler.tiles.placement.blocks import cut_key
 from snnc.compiler.tiles.placement.grouping import Floats, Ints, ceil_div, column_groups, sample_groups
 from snnc.compiler.tiles.placement.tile_range import TileRange
 from snnc.compiler.tiles.problem import MappingProblem
-from snnc.compiler.tiles.schedule.superstep import SuperstepDraft
-from snnc.compiler.tiles.vertices.cost import SUMMANDS, CodeletCost, worker_cycles
+from snnc.compiler.tiles.vertices.parameter_vertices import squares, sum_pieces, sum_private, summands, update
+from snnc.compiler.tiles.vertices.vertex_spec import VertexSpec
 
 
 def update_steps(layout: Layout) -> tuple[SuperstepDraft, ...]:
@@ -91,8 +92,8 @@ def _add_owners(layout: Layout, layers: Sequence[Layer], load: Load | Work) -> N
     problem = layout.problem
     for tiles, count, pieces, values in owned_work(layout, layers):
         workers = problem.target.workers
-        cost = worker_cycles(problem.costs["sum_pieces"], elements=count, rows=pieces / workers, values=values / workers)
-        load.add(tiles, problem.target.vertex_start_cycles + cost, workers)
+        amounts = {"count": count, "number": pieces / workers, "values": values / workers}
+        load.add_vertices(tiles, sum_pieces(problem.costs), amounts, workers)
 
 
 def _add_private(layout: Layout, layers: Sequence[Layer], load: Load | Work) -> None:
@@ -101,59 +102,50 @@ def _add_private(layout: Layout, layers: Sequence[Layer], load: Load | Work) -> 
     for layer in layers:
         where = layout.range_of(layer)
         if where.replicas > 1:
-            for cycles, number in _of_layer(layout, layer, "private", _private):
-                load.add(where.tiles, cycles, number)
+            for amounts, number in _of_layer(layout, layer, "private", _private):
+                load.add_vertices(where.tiles, sum_private(problem.costs), amounts, number)
     for found in owned_by(layout, layers):
         where = found.target
         shares = sample_groups(where.tile_neurons, where.columns, problem.target.workers, where.tile_samples)
         size = layout.holdings(layout.problem.by_id[found.link.target])(found.indexed, "target").largest["size"]
-        cost = worker_cycles(problem.costs["update"], **_summed(problem, size, shares))
         groups = column_groups(where.tile_neurons, where.columns) * (shares > 1)
-        load.add(where.tiles, problem.target.vertex_start_cycles + cost, groups * problem.target.workers)
+        load.add_vertices(where.tiles, sum_private(problem.costs), _summed(problem, size, shares), groups * problem.target.workers)
 
 
 def _add_update(layout: Layout, layers: Sequence[Layer], load: Load | Work) -> None:
     """The first block of each column group sums gradients and updates its share of a parameter; those of all neurons on one tile."""
-    _add_shares(layout, layers, load, "update", sums=not layout.problem.network.square)
+    vertex = update(layout.problem.costs, layout.problem.network.moments)
+    _add_shares(layout, layers, load, vertex, sums=not layout.problem.network.square)
 
 
 def _add_squares(layout: Layout, layers: Sequence[Layer], load: Load | Work) -> None:
     """The same sum of gradients before a clipped update, and the squares of the sums."""
-    _add_shares(layout, layers, load, "squares", sums=True)
+    _add_shares(layout, layers, load, squares(layout.problem.costs), sums=True)
 
 
-def _add_shares(layout: Layout, layers: Sequence[Layer], load: Load | Work, name: str, *, sums: bool) -> None:
-    """Vertices of the kind `name` that hold a share of a parameter's sum of gradients each, and perhaps form the sums."""
+def _add_shares(layout: Layout, layers: Sequence[Layer], load: Load | Work, vertex: VertexSpec, *, sums: bool) -> None:
+    """Vertices that hold a share of a parameter's sum of gradients each, and perhaps form the sums."""
     problem = layout.problem
-    cost, start = problem.costs[name], problem.target.vertex_start_cycles
     for layer in layers:
-        for cycles, number in _of_layer(layout, layer, name, partial(_updates, cost=cost, sums=sums)):
-            load.add(layout.range_of(layer).tiles, cycles, number)
+        for amounts, number in _of_layer(layout, layer, vertex.name, partial(_updates, sums=sums)):
+            load.add_vertices(layout.range_of(layer).tiles, vertex, amounts, number)
     for layer in layers:
         where, scalars = layout.range_of(layer), learned_scalars(layer)
         held = shapes(layout.cut_of(layer), where.tile_neurons, where.tile_samples, problem.target.workers) if scalars else ()
         blocks = sum(int(shape.number.sum()) for shape in held)
-        cycles = start + worker_cycles(cost, elements=2, **_summed(problem, 1, blocks if sums else 1))
-        load.add(int(where.tiles[0]), cycles, scalars * problem.target.workers)
+        load.add_vertices(int(where.tiles[0]), vertex, _summed(problem, 1, blocks if sums else 1), scalars * problem.target.workers)
     for tiles, count, _, _ in owned_work(layout, layers):
-        counts = _summed(problem, count, problem.target.workers if sums else 1)
-        each = np.broadcast_to(start + worker_cycles(cost, elements=2 * _pairs_of_worker(problem, count), **counts), tiles.shape)
-        load.add(np.repeat(tiles, problem.target.workers), np.repeat(each, problem.target.workers))
+        amounts = _summed(problem, count, problem.target.workers if sums else 1)
+        load.add_vertices(tiles, vertex, amounts, problem.target.workers)
 
 
 def _summed(problem: MappingProblem, elements: Any, parts: Any) -> dict[str, Any]:
-    """Counts of a worker that adds up `parts` gradients of so many elements."""
-    pairs = _pairs_of_worker(problem, elements)
-    return {"rows": pairs * ceil_div(parts - 1, SUMMANDS), "products": pairs * (parts - 1)}
-
-
-def _pairs_of_worker(problem: MappingProblem, elements: Any) -> Any:
-    """Pairs of elements of one worker, if all workers of a tile share them."""
-    return ceil_div(ceil_div(elements, 2), problem.target.workers)
+    """Amounts of a worker that adds up `parts` gradients of its share of so many elements: whole pairs."""
+    return {"count": 2 * ceil_div(ceil_div(elements, 2), problem.target.workers), **summands(parts)}
 
 
 Vertices: TypeAlias = list[tuple[Any, Any]]
-"""Cycles and numbers of vertices on every tile of a population, for each kind of its learned parameters."""
+"""Amounts and numbers of vertices on every tile of a population, for each kind of its learned parameters."""
 
 
 def _of_layer(layout: Layout, layer: Layer, name: str, make: Callable[[MappingProblem, TileRange, Sequence[int]], Vertices]) -> Vertices:
@@ -165,20 +157,19 @@ def _of_layer(layout: Layout, layer: Layer, name: str, make: Callable[[MappingPr
 def _private(problem: MappingProblem, where: TileRange, rows: Sequence[int]) -> Vertices:
     shares, found = sample_groups(where.tile_neurons, where.columns, problem.target.workers, where.tile_samples), []
     for groups, elements in _updated(where, rows):
-        cost = worker_cycles(problem.costs["update"], **_summed(problem, np.tile(elements, where.replicas), shares))
+        amounts = _summed(problem, np.tile(elements, where.replicas), shares)
         number = np.tile(groups, where.replicas) * (shares > 1) * problem.target.workers
-        found.append((problem.target.vertex_start_cycles + cost, number))
+        found.append((amounts, number))
     return found
 
 
-def _updates(problem: MappingProblem, where: TileRange, rows: Sequence[int], *, cost: CodeletCost, sums: bool) -> Vertices:
+def _updates(problem: MappingProblem, where: TileRange, rows: Sequence[int], *, sums: bool) -> Vertices:
     shares, found = sample_groups(where.tile_neurons, where.columns, problem.target.workers, where.tile_samples), []
     for groups, elements in _updated(where, rows):
         mine = shares_of(where, elements).ravel()
-        counts = _summed(problem, mine, 1 if not sums else shares if where.replicas == 1 else where.replicas)
-        cycles = worker_cycles(cost, elements=2 * _pairs_of_worker(problem, mine), **counts)
+        amounts = _summed(problem, mine, 1 if not sums else shares if where.replicas == 1 else where.replicas)
         number = np.tile(groups, where.replicas) * (mine > 0) * problem.target.workers
-        found.append((problem.target.vertex_start_cycles + cycles, number))
+        found.append((amounts, number))
     return found
 
 

@@ -9,7 +9,6 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from snnc.compiler.ir.arrays.sizes import FLOAT, HALF
-from snnc.compiler.tiles.gradients.gradient_counts import returned_buses
 from snnc.compiler.tiles.indexed.indexed_cycles import Holdings, estimated, indexed_bytes, owned_estimate, rows_read
 from snnc.compiler.tiles.memory.lifetimes import (
     AGAIN_NEURONS,
@@ -157,7 +156,7 @@ def received_bytes(problem: MappingProblem, layer: Layer, cut: AnyCut, neurons: 
     deltas = sum(samples * FLOAT * problem.by_id[target].neurons for target, _ in problem.whole_deltas_into(layer))
     deltas = deltas + samples * FLOAT * rows_read(layer, estimated(neurons, column_groups(neurons, cut.columns)))
     back = sum(samples * problem.backward_bytes(bus) for bus in problem.buses_into(layer))
-    back += sum(samples * bus.returned_bytes for bus in returned_buses(problem, layer))
+    back += sum(samples * bus.returned_bytes for bus in problem.returned_buses(layer))
     elements = sum(learned_elements(layer).values()) * neurons
     gathered = FLOAT * (elements - elements // cut.replicas)
     found = {FORWARD_NEURONS: windows, AGAIN_NEURONS: windows, BACKWARD: deltas, BACKWARD_NEURONS: back, OPTIMISER: gathered}

@@ -12,21 +12,21 @@ import numpy as np
 from snnc.compiler.ir.arrays.sizes import FLOAT
 from snnc.compiler.ir.plan import MemoryPhase
 from snnc.compiler.tiles.cycles.predict import fragments_without_runs
+from snnc.compiler.tiles.cycles.superstep import SuperstepDraft
 from snnc.compiler.tiles.exchange.traffic import Layout
 from snnc.compiler.tiles.gradients.gradient_traffic import reduced_bytes
 from snnc.compiler.tiles.gradients.norm import norm_bytes, squared_shares
 from snnc.compiler.tiles.gradients.packing import packings
 from snnc.compiler.tiles.indexed.indexed_cycles import owned_numbers
 from snnc.compiler.tiles.memory.block_memory import Kept, block_bytes, estimated_bytes, most_bytes
+from snnc.compiler.tiles.memory.codelets import codelet_bytes
 from snnc.compiler.tiles.memory.lifetimes import LIVES, bytes_at, stage_of
 from snnc.compiler.tiles.memory.vertex_memory import constant_bytes
 from snnc.compiler.tiles.network import Layer, chooses_step
 from snnc.compiler.tiles.placement.grouping import Ints
 from snnc.compiler.tiles.placement.tile_range import TileRange
 from snnc.compiler.tiles.problem import MappingProblem
-from snnc.compiler.tiles.schedule.superstep import SuperstepDraft
 from snnc.compiler.tiles.schedule.window_test import ROOT, level_reads
-from snnc.compiler.tiles.vertices.codelets import codelet_bytes
 
 CATEGORIES: Final = ("weights", "tables", "optimiser", "gradients", "history", "relays", "records", "exchange", "vertices", "code")
 

@@ -18,7 +18,15 @@ from snnc.compiler.tiles.placement.grouping import ceil_div, mask_unit, mask_uni
 from snnc.compiler.tiles.placement.tile_range import TileRange
 from snnc.compiler.tiles.problem import MappingProblem
 from snnc.compiler.tiles.relays.buses import Bus, bit_words
-from snnc.compiler.tiles.vertices.cost import WINDOWS_LEFT, CodeletCost, worker_cycles
+from snnc.compiler.tiles.vertices.loops import Loop, LoopsByPlace, Values, cycles_of
+from snnc.compiler.tiles.vertices.relay_loops import (
+    bit_loops,
+    boundary_event_loops,
+    boundary_loops,
+    compact_loops,
+    value_loops,
+    window_loops,
+)
 
 TOGETHER = 4
 """Mask words that are examined at once."""
@@ -59,11 +67,14 @@ def mask_rows(problem: MappingProblem, source: BusSource, where: TileRange) -> M
 class RelayWork:
     """Worker cycles of the slowest worker in one run of a relay: always, in iterations that follow a step of its source, and while a bus
     shows a step. Numbers, or arrays over numbers of samples.
+
+    `runs` are the loops behind these numbers, with their amounts.
     """
 
     always: Any
     compacting: Any
     shown: Mapping[str, Any]
+    runs: tuple[tuple[Values, tuple[Loop, ...]], ...] = ()
 
     @property
     def cycles(self) -> Any:
@@ -85,7 +96,7 @@ def _pieces(samples: Any, workers: int) -> Any:
 
 def compact_work(problem: MappingProblem, source: BusSource, rows: MaskRows, samples: Any) -> RelayWork:
     """Work of searching the masks of `samples` samples (a number or an array), including the start of the vertex."""
-    cost, workers, start = problem.costs["relay_compact"], problem.target.workers, problem.target.vertex_start_cycles
+    cost, workers = problem.costs["relay_compact"], problem.target.workers
     units, pieces = ceil_div(samples * rows.all, workers), _pieces(samples, workers)
     together = TOGETHER // rows.unit
     one = np.asarray(samples) == 1
@@ -95,8 +106,10 @@ def compact_work(problem: MappingProblem, source: BusSource, rows: MaskRows, sam
     rate = _found(problem, source)
     hit = 1.0 - (1.0 - rate) ** (together * source.width / rows.all)
     ids = samples * source.width * rate / workers
-    counts = {"samples": pieces, "rows": runs, "words": groups, "singles": singles, "hits": groups * hit, "ids": ids}
-    return RelayWork(start + cost.idle, worker_cycles(cost, **counts) - cost.idle, {})
+    amounts = {"pieces": pieces, "runs": runs, "groups": groups, "singles": singles, "hits": groups * hit, "ids": ids}
+    loops = compact_loops(cost)
+    searching = cost.start + cycles_of(loops, amounts) - cost.idle
+    return RelayWork(problem.target.vertex_start_cycles + cost.idle, searching, {}, ((amounts, loops),))
 
 
 def _found(problem: MappingProblem, source: BusSource) -> float:
@@ -113,47 +126,55 @@ def windows_work(problem: MappingProblem, source: BusSource, rows: MaskRows | No
         if rows is None or not forward:
             return bits_work(problem, buses, samples)
         buses = tuple(bus for bus in buses if bus.lag == 1)
-    cost, workers = problem.costs["relay_windows"], problem.target.workers
-    pieces = _pieces(samples, workers)
-    always = problem.target.vertex_start_cycles + worker_cycles(cost, samples=pieces * len(buses))
+    cost, workers = problem.costs["relay_windows"].with_request(), problem.target.workers
+    loops, pieces = LoopsByPlace(window_loops(cost, bits=source in problem.bits)), _pieces(samples, workers)
+    always = problem.target.vertex_start_cycles + cost.start + cycles_of(loops["lists"], {"lists": pieces * len(buses)})
     shown, joining = {}, 0.0
+    runs: list[tuple[Values, tuple[Loop, ...]]] = []
     for bus in buses:
         if forward and rows is not None and bus.lag == 1:
-            joining = joining - cost.sample * pieces
+            joining = joining - cycles_of(loops["lists"], {"lists": pieces})
             shown[bus.id] = 0.0
         else:
-            shown[bus.id] = _copying(problem, cost, bus, samples, forward=forward)
+            amounts = _copied(problem, bus, samples, forward=forward)
+            runs += [({"lists": pieces}, loops["lists"]), (amounts, loops["copied"])]
+            shown[bus.id] = cycles_of(loops["copied"], amounts)
     for bus in buses:
         if problem.further.passes(bus.id, forward=forward):
-            always = always + cost.choice * samples + WINDOWS_LEFT
+            always = always + cycles_of(loops["request"], {"numbers": samples})
+            runs.append(({"numbers": samples}, loops["request"]))
     if forward and rows is not None:
         rate = _found(problem, source)
         sharing = np.maximum(workers / np.asarray(samples), 1.0)
         ids = samples * source.width * rate / workers
         words = (ids + pieces / 2) / 2 if source.width <= 1 << 16 else ids
-        joining = joining + pieces * (cost.row + cost.value * sharing) + cost.word * words
-        if source in problem.bits:
-            joining = joining + cost.lookup * ids + cost.found * samples * bit_words(source.width) / workers
-    return RelayWork(always, joining, shown)
+        amounts = {"pieces": pieces, "counts": pieces * sharing, "words": words, "ids": ids}
+        amounts["bit_words"] = samples * bit_words(source.width) / workers
+        joining = joining + cycles_of(loops["joined"], amounts)
+        runs.append((amounts, loops["joined"]))
+    return RelayWork(always, joining, shown, tuple(runs))
 
 
 def bits_work(problem: MappingProblem, buses: Sequence[Bus], samples: Any) -> RelayWork:
     """Work of listing the bits of a step in the windows of `buses`, one vertex for each of them."""
     cost, workers, start = problem.costs["relay_bits"], problem.target.workers, problem.target.vertex_start_cycles
-    pieces = _pieces(samples, workers)
+    loops, pieces = LoopsByPlace(bit_loops(cost)), _pieces(samples, workers)
     always, shown = 0.0, {}
+    runs: list[tuple[Values, tuple[Loop, ...]]] = []
     for bus in buses:
         words = bit_words(bus.source.width)
         # A worker with a part of a list counts the bits before its part; the one with the first part, those after it.
         counted = words * np.where(np.asarray(samples) % workers == 0, 0, np.minimum(pieces, 2))
-        always = always + start + worker_cycles(cost, samples=pieces)
+        always = always + start + cost.start + cycles_of(loops["lists"], {"lists": pieces})
         read, ids = samples * words / workers, samples * problem.events(bus.source) / workers
-        shown[bus.id] = cost.value * counted + cost.word * read + cost.id * ids
-    return RelayWork(always, 0.0, shown)
+        own = [({"words": counted}, loops["counted"]), ({"words": read, "ids": ids}, loops["copied"])]
+        shown[bus.id] = sum(cycles_of(some, amounts) for amounts, some in own)
+        runs += [({"lists": pieces}, loops["lists"]), *own]
+    return RelayWork(always, 0.0, shown, tuple(runs))
 
 
-def _copying(problem: MappingProblem, cost: CodeletCost, bus: Bus, samples: Any, *, forward: bool) -> Any:
-    """Words of ids that the slowest worker copies into the windows of a bus; backward, neurons that take gradient and returned ones."""
+def _copied(problem: MappingProblem, bus: Bus, samples: Any, *, forward: bool) -> dict[str, Any]:
+    """What the slowest worker copies into the windows of a bus; backward, neurons that take gradient and returned ones."""
     workers, width = problem.target.workers, bus.source.width
     support = bus.id in problem.windowed_buses and not forward
     ids = problem.support_events(bus) if support else min(problem.events(bus.source), bus.capacity)
@@ -161,19 +182,23 @@ def _copying(problem: MappingProblem, cost: CodeletCost, bus: Bus, samples: Any,
     turns = (words + workers / 2) / workers
     copied = samples * np.where(np.asarray(samples) < workers, turns, words / workers)
     runs = _pieces(samples, workers) * turns
-    return (2 if support else 1) * (cost.element * copied + cost.run * runs)
+    times = 2 if support else 1
+    return {"words": times * copied, "runs": times * runs}
 
 
 def _values_work(problem: MappingProblem, source: BusSource, rows: MaskRows | None, samples: Any) -> RelayWork:
     cost, workers, buses = problem.costs["relay_values"], problem.target.workers, problem.buses_of(source)
     size = ceil_div(samples * source.width, workers)
     late = sum(rows is None or bus.lag != 1 for bus in buses)
-    always = problem.target.vertex_start_cycles + cost.start + cost.element * size * len(buses)
+    loops = LoopsByPlace(value_loops(cost, joins=True))
+    always = problem.target.vertex_start_cycles + cost.start + cycles_of(loops["copied"], {"values": size * len(buses)})
     joining = 0.0
-    if rows is not None:
-        lines = ceil_div(samples * rows.tiles, workers)
-        joining = lines * (cost.row + cost.value * source.width / rows.tiles) - cost.element * size * (len(buses) - late)
-    return RelayWork(always, joining, {})
+    if rows is None:
+        return RelayWork(always, joining, {}, (({"values": size * len(buses)}, loops["copied"]),))
+    lines = ceil_div(samples * rows.tiles, workers)
+    stored = {"rows": lines, "values": lines * source.width / rows.tiles}
+    joining = cycles_of(loops["joined"], stored) - cycles_of(loops["copied"], {"values": size * (len(buses) - late)})
+    return RelayWork(always, joining, {}, ((stored, loops["joined"]), ({"values": size * late}, loops["copied"])))
 
 
 def copied_words(ids: float, width: int) -> float:
@@ -186,6 +211,8 @@ def boundary_cycles(problem: MappingProblem, source: BusSource, samples: Any) ->
     steps, start = (problem.largest_lag(source) - 1) / problem.schedule.interval, problem.target.vertex_start_cycles
     if source.kind != "spikes" or source in problem.bits:
         row = bit_words(source.width) if source in problem.bits else source.width
-        return start + worker_cycles(problem.costs["boundary"], rows=steps, elements=steps * samples * row)
+        cost = problem.costs["boundary"]
+        return start + cost.start + cycles_of(boundary_loops(cost), {"rows": steps, "words": steps * samples * row})
     words = steps * samples * copied_words(source.width * _found(problem, source), source.width)
-    return start + worker_cycles(problem.costs["boundary_events"], rows=steps, samples=steps * samples, elements=words)
+    cost = problem.costs["boundary_events"]
+    return start + cost.start + cycles_of(boundary_event_loops(cost), {"steps": steps, "lists": steps * samples, "words": words})

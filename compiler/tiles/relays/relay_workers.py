@@ -19,7 +19,8 @@ from snnc.compiler.tiles.problem import MappingProblem
 from snnc.compiler.tiles.relays.buses import Bus, bit_words
 from snnc.compiler.tiles.relays.relay_cycles import TOGETHER, MaskRows, windows_work
 from snnc.compiler.tiles.schedule.schedule import INPUT_STAGE
-from snnc.compiler.tiles.vertices.cost import WINDOWS_LEFT, worker_cycles
+from snnc.compiler.tiles.vertices.loops import Loop, LoopsByPlace, cycles_of
+from snnc.compiler.tiles.vertices.relay_loops import bit_loops, compact_loops, window_loops
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,20 +87,20 @@ def _alike(problem: MappingProblem, source: BusSource, rows: MaskRows | None, fi
         cost = problem.costs["relay_compact"]
         ids = np.sum([found for _, found in _found(problem, source, rows, shares, chosen, 1)], axis=0)
         return start + cost.idle + finished * (_looking(problem, rows, shares, ids).max(axis=1) - cost.idle)
-    cost = problem.costs["relay_windows"]
-    forward = part != "backward"
+    cost = problem.costs["relay_windows"].with_request()
+    loops, forward = LoopsByPlace(window_loops(cost, bits=source in problem.bits)), part != "backward"
     cycles: Any = np.full((1, workers, 1), float(cost.start))
     for bus in problem.buses_of(source):
         if source in problem.bits and bus.lag != 1:
             continue
         joined = forward and rows is not None and bus.lag == problem.schedule.latency
-        each = cost.sample * shares.pieces[:, None] * (1.0 - finished if joined else 1.0)
-        cycles = cycles + each + (0.0 if joined else _copying(problem, bus, shares, chosen, forward=forward))
+        each = cycles_of(loops["lists"], {"lists": shares.pieces[:, None]}) * (1.0 - finished if joined else 1.0)
+        cycles = cycles + each + (0.0 if joined else _copying(problem, loops["copied"], bus, shares, chosen, forward=forward))
         if passes := problem.further.passes(bus.id, forward=forward):
             read = samples + (finished * (shares.pieces.sum() - samples) if joined else 0.0)
-            cycles = cycles + (cost.choice * read + WINDOWS_LEFT) * (np.arange(workers) < passes)[:, None]
+            cycles = cycles + cycles_of(loops["request"], {"numbers": read}) * (np.arange(workers) < passes)[:, None]
     if forward and rows is not None:
-        cycles = cycles + finished * _joining(problem, source, rows, shares, chosen)
+        cycles = cycles + finished * _joining(problem, loops["joined"], source, rows, shares, chosen)
     return start + cycles.max(axis=1)
 
 
@@ -191,20 +192,24 @@ def bits_cycles(problem: MappingProblem, bus: Bus, relays: Sequence[tuple[int, i
         here = np.flatnonzero(count == samples)
         shares = Shares.of(problem.target.workers, samples)
         found[here] = _listing(problem, bus, shares, first[here][:, None] + np.arange(samples))
-    return found + WINDOWS_LEFT * (problem.further.passes(bus.id, forward=True) if forward else 0)
+    request = LoopsByPlace(bit_loops(problem.costs["relay_bits"].with_request()))["request"]
+    return found + cycles_of(request, {}) * (problem.further.passes(bus.id, forward=True) if forward else 0)
 
 
 def _listing(problem: MappingProblem, bus: Bus, shares: Shares, chosen: Ints) -> Any:
     timeline, cost, words = problem.timeline, problem.costs["relay_bits"], bit_words(bus.source.width)
+    loops = LoopsByPlace(bit_loops(cost))
     at = np.flatnonzero(shares.begins)
     first, span = shares.word[at], np.diff(np.append(at, len(shares.word)))
     begin, end = words * first // shares.workers, words * (first + span) // shares.workers
-    walked = cost.value * (begin + (first == 0) * (words - end)) + cost.word * (end - begin)
+    counted = cycles_of(loops["counted"], {"words": begin + (first == 0) * (words - end)})
+    walked = counted + cycles_of(loops["copied"], {"words": end - begin, "ids": 0})
     read = np.bincount(at // shares.samples, weights=walked, minlength=shares.workers)
     counts = timeline.placed(timeline.spikes(bus.source), timeline.first(bus))
     ids = np.sum(list(_drawn(bus.id, bus.source.width, counts, chosen, _listed(problem, bus.source, shares))), axis=0)
-    fixed = problem.target.vertex_start_cycles + cost.start + cost.sample * shares.pieces[:, None]
-    cycles = fixed + timeline.active(timeline.first(bus)) * read[:, None] + cost.id * ids
+    fixed = problem.target.vertex_start_cycles + cost.start + cycles_of(loops["lists"], {"lists": shares.pieces[:, None]})
+    listed = cycles_of(loops["copied"], {"words": 0, "ids": ids})
+    cycles = fixed + timeline.active(timeline.first(bus)) * read[:, None] + listed
     return cycles.max(axis=1)
 
 
@@ -214,7 +219,8 @@ def _looking(problem: MappingProblem, rows: MaskRows, shares: Shares, ids: Ints)
     pieces, runs, groups, singles = (found[:, None] for found in _walked(rows, shares))
     boxes = np.maximum(groups + singles * rows.unit / TOGETHER, 1.0)
     hits = groups * (1.0 - (1.0 - 1.0 / boxes) ** ids)
-    return worker_cycles(cost, samples=pieces, rows=runs, words=groups, singles=singles, hits=hits, ids=ids)
+    amounts = {"pieces": pieces, "runs": runs, "groups": groups, "singles": singles, "hits": hits, "ids": ids}
+    return cost.start + cycles_of(compact_loops(cost), amounts)
 
 
 def _walked(rows: MaskRows, shares: Shares) -> Floats:
@@ -231,12 +237,14 @@ def _walked(rows: MaskRows, shares: Shares) -> Floats:
     return found
 
 
-def _joining(problem: MappingProblem, source: BusSource, rows: MaskRows, shares: Shares, chosen: Ints) -> Any:
+def _joining(
+    problem: MappingProblem, loops: Sequence[Loop], source: BusSource, rows: MaskRows, shares: Shares, chosen: Ints
+) -> Any:
     """[relays, workers, iterations]: joining the results of all workers."""
-    cost, wide, later = problem.costs["relay_windows"], source.width > 1 << 16, problem.schedule.latency
+    wide, later = source.width > 1 << 16, problem.schedule.latency
     parts = np.diff(_looked_through(rows, shares))[..., 0]
     sharing = (parts > 0) @ np.ones(shares.workers)
-    pieces = cost.row * (parts > 0).sum(axis=0) + cost.value * ((parts > 0) * sharing[:, None]).sum(axis=0)
+    amounts: dict[str, Any] = {"pieces": (parts > 0).sum(axis=0)[:, None], "counts": ((parts > 0) * sharing[:, None]).sum(axis=0)[:, None]}
     words: Any = 0
     room = source.width if problem.mode == "exact" else max(bus.capacity for bus in problem.buses_of(source))
     for kind, drawn in _found(problem, source, rows, shares, chosen, later):
@@ -245,15 +253,14 @@ def _joining(problem: MappingProblem, source: BusSource, rows: MaskRows, shares:
         begin = np.minimum(end - drawn, kept)
         words = words + (kept - begin if wide else (kept + 1) // 2 - (begin + 1) // 2)
     if source in problem.bits:
-        ids = np.sum([drawn for _, drawn in _found(problem, source, rows, shares, chosen, later)], axis=0)
-        pieces = pieces + cost.found * bit_words(source.width) * parts.sum(axis=0)
-        return pieces[:, None] + cost.word * words + cost.lookup * ids
-    return pieces[:, None] + cost.word * words
+        amounts["ids"] = np.sum([drawn for _, drawn in _found(problem, source, rows, shares, chosen, later)], axis=0)
+        amounts["bit_words"] = (bit_words(source.width) * parts.sum(axis=0))[:, None]
+    return cycles_of(loops, {**amounts, "words": words})
 
 
-def _copying(problem: MappingProblem, bus: Bus, shares: Shares, chosen: Ints, *, forward: bool) -> Any:
+def _copying(problem: MappingProblem, loops: Sequence[Loop], bus: Bus, shares: Shares, chosen: Ints, *, forward: bool) -> Any:
     """[relays, workers, iterations]: copying ids of windows; backward, for neurons that take gradient, also of the previous window."""
-    timeline, cost, first = problem.timeline, problem.costs["relay_windows"], problem.timeline.first(bus)
+    timeline, first = problem.timeline, problem.timeline.first(bus)
     support = bus.id in problem.windowed_buses and not forward
     ids = timeline.entries(bus) if support else np.minimum(timeline.stored(bus), bus.capacity)
     words = ids if bus.source.width > 1 << 16 else (ids + 1) // 2
@@ -261,5 +268,5 @@ def _copying(problem: MappingProblem, bus: Bus, shares: Shares, chosen: Ints, *,
     for begin in (first, first - 1) if support else (first,):
         lists = timeline.placed(words, begin).T[chosen]
         turns = np.maximum(-(-(lists[:, shares.sample] - shares.word[:, None]) // shares.workers), 0)
-        found = found + shares.of_workers(turns * (cost.element + cost.run * shares.begins[:, None]))
+        found = found + shares.of_workers(cycles_of(loops, {"words": turns, "runs": turns * shares.begins[:, None]}))
     return found

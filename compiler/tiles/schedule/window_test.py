@@ -16,7 +16,8 @@ import numpy as np
 
 from snnc.compiler.machines.target import Target
 from snnc.compiler.tiles.placement.grouping import Floats, Ints, ceil_div
-from snnc.compiler.tiles.vertices.cost import CodeletCost, worker_cycles
+from snnc.compiler.tiles.vertices.control_vertices import COMPARED
+from snnc.compiler.tiles.vertices.vertex_spec import VertexSpec
 
 Direction: TypeAlias = Literal["forward", "backward"]
 WORD: Final = 4
@@ -104,42 +105,42 @@ class WindowTest:
 
 
 def window_test(
-    direction: Direction, words: int, tiles: Sequence[int], numbers: Sequence[int], target: Target, cost: CodeletCost
+    direction: Direction, words: int, tiles: Sequence[int], numbers: Sequence[int], target: Target, vertex: VertexSpec
 ) -> WindowTest:
-    """Return the fastest way to combine the numbers of relays on `tiles`; `cost` is that of the vertices of a level."""
+    """Return the fastest way to combine the numbers of relays on `tiles`; `vertex` is that of a level."""
     where = np.asarray(tiles, dtype=np.int64)
     order: Ints = np.argsort(where, kind="stable")
     reported = Numbers(where[order], np.asarray(numbers, dtype=np.int64)[order])
     levels: list[MaximumLevel] = []
     now = reported
     while True:
-        most = _groups(now, words, target, cost)
+        most = _groups(now, words, target, vertex)
         if most == 0:
             return WindowTest(direction, words, order, reported, tuple(levels))
-        levels.append(_level(now, _weights(now, words, target, cost), most, target.tiles_per_chip))
+        levels.append(_level(now, _weights(now, words, target, vertex), most, target.tiles_per_chip))
         now = levels[-1].results
 
 
-def _groups(now: Numbers, words: int, target: Target, cost: CodeletCost) -> int:
+def _groups(now: Numbers, words: int, target: Target, vertex: VertexSpec) -> int:
     """Groups on the busiest chip for which a level saves most; 0 if none does."""
-    weight = _weights(now, words, target, cost)
+    weight, comparison = _weights(now, words, target, vertex), vertex.trip(COMPARED)
     chip = now.tile // target.tiles_per_chip
     of_chip, pieces = np.bincount(chip, weights=weight), np.bincount(chip)
     busiest = int(of_chip.argmax())
     groups = np.arange(1, ceil_div(pieces[busiest], 2) + 1)
     left = np.minimum(np.ceil(groups[:, None] * of_chip / of_chip[busiest]), pieces).sum(axis=1)
-    fixed = target.sync_cycles + target.superstep_cycles + target.workers * (target.vertex_start_cycles + worker_cycles(cost))
+    fixed = target.sync_cycles + target.superstep_cycles + target.workers * (target.vertex_start_cycles + vertex.cost.start)
     piece = target.fragment_cycles + words * WORD / target.exchange_bytes_per_cycle
-    with_level = fixed + np.maximum(of_chip[busiest] / groups, weight.max()) + left * (piece + cost.element * words)
+    with_level = fixed + np.maximum(of_chip[busiest] / groups, weight.max()) + left * (piece + comparison * words)
     all_words = words * int(now.numbers.sum())
-    without = target.fragment_cycles * len(now.tile) + all_words * (WORD / target.exchange_bytes_per_cycle + cost.element)
+    without = target.fragment_cycles * len(now.tile) + all_words * (WORD / target.exchange_bytes_per_cycle + comparison)
     best = int(with_level.argmin())
     return int(groups[best]) if with_level[best] < without else 0
 
 
-def _weights(now: Numbers, words: int, target: Target, cost: CodeletCost) -> Floats:
+def _weights(now: Numbers, words: int, target: Target, vertex: VertexSpec) -> Floats:
     """Cycles of each piece for one worker of a reading tile: exchange, and the comparison of its numbers."""
-    each = words * now.numbers * (WORD / target.exchange_bytes_per_cycle + target.workers * cost.element)
+    each = words * now.numbers * (WORD / target.exchange_bytes_per_cycle + target.workers * vertex.trip(COMPARED))
     found: Floats = (target.fragment_cycles + each).astype(np.float64)
     return found
 

@@ -15,7 +15,7 @@ from typing import Final, Protocol
 from snnc.compiler.tiles.indexed.tables import TableForm
 from snnc.compiler.tiles.network import Link
 from snnc.compiler.tiles.vertices.cost import EVENT_SWEEP, SAMPLE_SWEEP, VALUE_SWEEP, CodeletCost
-from snnc.compiler.tiles.vertices.loops import Amount, Call, Formula, Loop, Place, joined, looping, pairs, sweeps
+from snnc.compiler.tiles.vertices.loops import Amount, Formula, FunctionCall, Loop, Place, joined, looping, pairs, sweeps
 
 SAMPLES: Final = Amount("samples")
 COUNT: Final = Amount("count")
@@ -161,7 +161,7 @@ def _many_samples(cost: CodeletCost, place: Place) -> Iterator[Loop]:
 
 def _one_sample(cost: CodeletCost, place: Place) -> Iterator[Loop]:
     """Two outputs at a time, for runs of four, two and one columns."""
-    runs = Call("dot_sweeps", COUNT)
+    runs = FunctionCall("dot_sweeps", COUNT)
     yield from looping("sweeps over deltas", runs, cost.sweep, place)
     yield from looping("sums of a sweep", COUNT, cost.held, place)
     each = runs * cost.dot + COUNT * cost.product + (Amount("outputs") % 2) * COUNT * cost.unaligned

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from snnc.compiler.tiles.vertices.cost import CodeletCost
+from snnc.compiler.tiles.vertices.relay_loops import boundary_loops
 from snnc.compiler.tiles.vertices.vertex_spec import Element, VertexSpec, constant, one, run
 
 BOUNDARY: Final = (
@@ -31,4 +32,4 @@ def boundary(costs: Mapping[str, CodeletCost], states: int, sent: Iterable[tuple
         fields.append(run("inout", element, f"boundary_sent{index}", "what was sent last, at boundaries"))
         fields.append(run("inout", element, f"sent{index}", "what was sent last"))
         fields += [constant(f"words{index}", "words of masks of a sample")] if spikes else []
-    return VertexSpec("boundary", tuple(fields), costs["boundary"])
+    return VertexSpec("boundary", tuple(fields), costs["boundary"], boundary_loops(costs["boundary"]))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any, Final
+from typing import Final
 
 from snnc.compiler.ir.step_program import StepProgram
 from snnc.compiler.tiles.network import Layer, Link, MappedNetwork, Past, chooses_step, describe
@@ -35,9 +35,9 @@ def network_costs(network: MappedNetwork) -> dict[str, CodeletCost]:
             back = _source_gradient(layer)
             dense = any(link.dense and link.input_gradient for link in layer.outgoing)
             costs[f"source_gradient.{layer.id}"] = back.calling(*_over_samples(back)) if dense else back
-            costs[f"weight_round.{layer.id}"] = _events_only(layer, held=1, event_vector=3).calling(
-                *_over_columns(learned & {True}, 1, 3, 4)
-            )
+            returns = any(link.dense and link.events and link.input_gradient for link in layer.incoming)
+            further = _events_only(layer, held=1, event_vector=3, **(_PARTIALS if returns else {}))
+            costs[f"weight_round.{layer.id}"] = further.calling(*_over_columns(learned & {True}, 1, 3, 4))
     return costs
 
 
@@ -98,9 +98,14 @@ def partial_products(cost: CodeletCost) -> tuple[str, int]:
 # up a loop besides: 8. A value: load the weight, load the sum, (multiply-)add, store: 4, one float at a time, because runs begin anywhere.
 # Values of the past as float16, of one neuron or two: subtract the offset, convert, store a word; load a word, convert, add the offset: 3.
 # A choice: load what is chosen so far, compare twice, load, add and store the sum, store the number: 8.
+# An entry of a window whose partial product is formed: load the id, multiply by the row's length, add the base, start the sum, add its
+# halves, store, advance, branch: 8. A pair of its columns: load the row, multiply, add: 3.
 
 _LINK, _DENSE, _SWEEP, _EVENT, _JOINED, _ROW, _PAIR, _LOUD, _HALF = 8, 16, 6, 4, 2, 5, 5, 3, 3
-_RUNS: Final[dict[str, Any]] = {"search": 5, "lookup": 4, "found": 4, "single": 4, "run": 8, "value": 4, "choice": 8}
+_RUNS: Final[dict[str, int]] = {"search": 5, "lookup": 4, "found": 4, "single": 4, "run": 8, "value": 4, "choice": 8}
+
+
+_PARTIALS: Final[dict[str, int]] = {"entry": 8, "entry_vector": 3}
 
 
 def _forward(layer: Layer, training: bool) -> CodeletCost:
@@ -159,8 +164,7 @@ def _backward(layer: Layer) -> CodeletCost:
         pair=pair_cycles(kernel.backward) + 2 * (loads + stores + sums) + halves + 2,
         id=5,
         element=3,
-        entry=8,  # load the id, multiply by the row's length, add the base, start the sum, add its halves, store, advance, branch
-        entry_vector=3,  # load the row, multiply, add
+        **_PARTIALS,
         **_RUNS,
     )
 
@@ -180,7 +184,7 @@ def _sending(layer: Layer) -> int:
     return sum(3 if source.kind == "spikes" else 1 for source in layer.sent)
 
 
-def _events_only(layer: Layer, held: int, event_vector: int) -> CodeletCost:
+def _events_only(layer: Layer, held: int, event_vector: int, **partials: int) -> CodeletCost:
     """Links with further windows are a subset of those with events."""
     links = [link for link in layer.incoming if link.events]
     return CodeletCost(
@@ -193,6 +197,7 @@ def _events_only(layer: Layer, held: int, event_vector: int) -> CodeletCost:
         event_vector=event_vector,
         event_joined=_JOINED,
         id=5,
+        **partials,
         **_RUNS,
     )
 

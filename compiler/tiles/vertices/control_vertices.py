@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from snnc.compiler.tiles.vertices.cost import CLOCK, CodeletCost
+from snnc.compiler.tiles.vertices.cost import CodeletCost
+from snnc.compiler.tiles.vertices.loops import Amount, Loop, looping
 from snnc.compiler.tiles.vertices.vertex_spec import FieldSpec, VertexSpec, constant, one, run
 
 CLOCK_VERTEX: Final = VertexSpec(
@@ -15,13 +16,14 @@ CLOCK_VERTEX: Final = VertexSpec(
         one("output", "int", "to", "the other counter"),
         constant("add", "iterations that it moves on", "int"),
     ),
-    CodeletCost(start=CLOCK),
+    CodeletCost(start=8),  # its fields, load, add, store, return
 )
 """What sets one counter of the iteration by the other."""
 ZERO_VERTEX: Final = VertexSpec(
     "zero",
     (run("output", "float", "values", "what becomes 0"), constant("count", "elements")),
     CodeletCost(start=16, element=1),
+    tuple(looping("elements", Amount("count"), 1)),
 )
 """What zeroes currents before the first step."""
 _AGAIN: Final = one("output", "bool", "again", "whether further windows follow")
@@ -34,14 +36,22 @@ _MOST: Final = (
 )
 
 
+COMPARED: Final = "numbers compared"
+"""Loop over the numbers that relays reported."""
+
+
+def _compared(cost: CodeletCost) -> tuple[Loop, ...]:
+    return tuple(looping(COMPARED, Amount("numbers"), cost.element))
+
+
 def most(costs: Mapping[str, CodeletCost]) -> VertexSpec:
     """Return what finds the most of what some relays need."""
-    return VertexSpec("most", _MOST, costs["most"])
+    return VertexSpec("most", _MOST, costs["most"], _compared(costs["most"]))
 
 
 def most_of_workers(costs: Mapping[str, CodeletCost]) -> VertexSpec:
     """Return what does so with all workers, on the tile that decides."""
-    return VertexSpec("most_of_workers", _MOST, costs["most"])
+    return VertexSpec("most_of_workers", _MOST, costs["most"], _compared(costs["most"]))
 
 
 def answer(costs: Mapping[str, CodeletCost], *, looks_back: bool) -> VertexSpec:
@@ -53,7 +63,7 @@ def answer(costs: Mapping[str, CodeletCost], *, looks_back: bool) -> VertexSpec:
             run("inout", "unsigned", "back", "further windows of each iteration of the backward pass"),
         )
     asked = run("input", "unsigned", "asked", "the most that each worker found")
-    return VertexSpec("answer", (asked, _AGAIN, _LEFT, _ROUNDS, *kept), costs["answer"])
+    return VertexSpec("answer", (asked, _AGAIN, _LEFT, _ROUNDS, *kept), costs["answer"], _compared(costs["answer"]))
 
 
 def known(costs: Mapping[str, CodeletCost]) -> VertexSpec:

@@ -1,73 +1,25 @@
 """Costs of the codelets of the emitted Poplar program: integers shared by the prediction and the printed codelets.
 
-A codelet counts its own worker cycles with the trip counts of its loops (``SNNC_COUNT_CYCLES``); the prediction puts
-expected counts into the same formula, :func:`worker_cycles`::
+A codelet counts its own worker cycles (``SNNC_COUNT_CYCLES``). Its description, a
+:class:`~snnc.compiler.tiles.vertices.vertex_spec.VertexSpec`, has loops with trips and cycles a trip; the prediction evaluates them with
+expected amounts, and the codelet counts by the same formulas::
 
-    cycles = start                                                     (idle, and nothing else, when the vertex has no step)
-           + sample  * samples
-           + sweep   * sweeps + held * held                            sweeps over lists, and the columns that they keep in registers
-           + (event * S + event_vector * ceil(columns / 2) + event_joined * J) * events
-           + row     * rows  + product * products + dot * dots
-           + neuron  * neurons + pair * pairs                          neurons x samples that run alone, or two at once
-           + word    * words + word_hit * hits + id * ids + element * elements
-           + (entry * V + entry_vector * ceil(columns / 2) + event_joined * L) * entries    partial products of windows of the backward pass
-           + search  * searches                                        halvings: of such a window, for the block's own neurons; of a
-                                                                       list of ids, for the first that reaches an indexed block
-           + near    * nears                                           neurons x samples tested for the gradient window
-           + lookup  * lookups + found * founds + single * singles + run * runs + value * values + sample_value * sample_values
-           + choice  * choices + sample_choice * sample_choices
+    cycles = start + sum of trips x cycles a trip          (idle, and nothing else, when the vertex has no step)
+
+A coefficient is the cycles of a trip of such a loop; its values are in :mod:`snnc.compiler.tiles.vertices.codelet_costs`, and the loops say
+what it counts.
 
 Columns of a block are processed in pairs (one 64-bit load), the last of an odd number alone. A *sweep* goes over a list once and keeps up
 to :data:`EVENT_SWEEP` pairs (:data:`VALUE_SWEEP` of a value bus) of sums or deltas in registers, so
-``S = ceil(ceil(columns / 2) / EVENT_SWEEP)``. J is 1 if the last sweep has pairs and a single column, which are stored in two places.
-V and L are the same as S and J with :data:`VALUE_SWEEP`.
-
-The last two lines count indexed connections: `lookups` ids (or values) that are looked up in a table; `founds` rows of it that are
-traversed; `singles` runs of one value in a table with only such runs, `runs` in other tables; `values` that runs add up; `sample_values`,
-in source gradients, values x samples. For maxima, `choices` and `sample_choices` count instead of `values` and `sample_values`.
-
-Blocks of populations have loops instead (:mod:`snnc.compiler.tiles.vertices.block_loops`), with the same coefficients. The counts of each
-other codelet, whose coefficients are in :mod:`snnc.compiler.tiles.vertices.codelet_costs`:
-
-==================  =========  =========  ==========================  ========================  ================================
-codelet             samples    events     sweeps; rows / products     neurons                   words, hits, ids, elements
-==================  =========  =========  ==========================  ========================  ================================
-``relay_compact``   pieces     0          runs of words / 0           0                         four mask words (word), such with a
-                                                                                                bit (hit), words read alone (single),
-                                                                                                ids found (id)
-``relay_windows``   lists      0          pieces that are joined / 0  0                         words copied to windows (element), runs
-                                                                                                of those (run); counts summed (value)
-                                                                                                and words of ids joined (word)
-``relay_bits``      lists      0          0                           0                         words read (word), ids listed (id), words
-                                                                                                whose bits are counted (value)
-``copy_mask``       0          0          0                           0                         pairs of words of one worker (element)
-``relay_values``    0          0          rows of a sample / 0        0                         floats kept (value), shown (element)
-``next_window``     of vertex  0          0                           0                         ids copied (element)
-``boundary``        0          0          states or steps (row)       0                         floats copied (element)
-``boundary_events`` x steps    0          steps (row)                 0                         words of ids copied (element)
-``reduce_partials`` 0          0          pairs of entries / pairs    0                         0
-                                          x producers
-``gradient_window`` pieces     0          pairs of entries / pairs    0                         0
-                                          x parts
-``loss_scores``     classes    0          0                           0                         classes x steps (element)
-``loss``            classes    0          steps (row)                 0                         steps x classes (element)
-``reduce``          0          0          0                           0                         floats summed (element)
-``update``          0          0          pairs x passes over         0                         parameters updated (element)
-                                          :data:`SUMMANDS` gradients
-                                          / pairs of gradients added
-``weight_rows``     0          0          rows of the columns that a  0                         weights put in order (element);
-                                          worker takes                                          columns looked at (lookup)
-``pack_rows``       0          0          tiles of the source in       0                         weights put side by side (element); pieces
-                                          each piece                                            looked at (lookup), runs of tiles (run)
-``transpose``       0          0          0                           0                         floats moved (element)
-==================  =========  =========  ==========================  ========================  ================================
+``sweeps = ceil(ceil(columns / 2) / EVENT_SWEEP)``. If the last sweep has pairs and a single column, these are stored in two places, which
+costs `event_joined` cycles.
 
 Each number counts the instructions of the loop as written in C++, one issue each: 64-bit loads and stores, ``f32v2`` arithmetic on two
 floats, loads and stores that advance their pointer, one branch an iteration. Nothing is dual issued (a compiler's loop of load, load, add,
 store takes 4 bundles for 2 floats: Poplar's tutorials and PopLibs). Equations run for two neurons of a sample at once, loaded and stored
 one by one, because their places are not aligned to pairs; the last of an odd number runs alone. Starting a vertex additionally costs
-``Target.vertex_start_cycles``; a tile cycle serves one of its six workers, so a tile takes 6 cycles for each worker cycle. Counts
-of ``relay_*`` are those of one worker of the six that share the vertex.
+``Target.vertex_start_cycles``; a tile cycle serves one of its six workers, so a tile takes 6 cycles for each worker cycle. Amounts of
+vertices that all workers of a tile share (relays, updates, losses) are those of one worker.
 """
 
 from __future__ import annotations
@@ -75,8 +27,6 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property
 from typing import Any, Final
-
-import numpy as np
 
 EVENT_SWEEP: Final = 6
 """Pairs of columns that a sweep over events keeps in registers: 12 of the 14 that arithmetic has, and one pair of the row."""
@@ -90,13 +40,11 @@ SUMMANDS: Final = 5
 """Gradients that a pass adds to the sum: a pointer each, and two for the sum."""
 WINDOWS_LEFT: Final = 20
 """Worker cycles in which a relay makes windows of the remaining events: one integer division."""
-CLOCK: Final = 8
-"""Worker cycles of the vertex that increments the iteration counter: its fields, load, add, store, return."""
 
 
 @dataclass(frozen=True)
 class CodeletCost:
-    """Worker cycles of one codelet; see the module's docstring for the factor of each coefficient."""
+    """Worker cycles of one codelet: coefficients of its loops."""
 
     start: int = 0
     idle: int = 0
@@ -109,8 +57,8 @@ class CodeletCost:
     row: int = 0
     product: int = 0
     unaligned: int = 0
+    """A product of two samples that are not one aligned load, in addition to `product`."""
     dot: int = 0
-    """A product of two samples that are not one aligned load, besides `product`."""
     neuron: int = 0
     pair: int = 0
     word: int = 0
@@ -175,50 +123,3 @@ def joined_columns(columns: Any, most: int) -> Any:
 def dot_sweeps(columns: Any) -> Any:
     """Runs of four, two and one columns that so many are cut into."""
     return columns // 4 + columns % 4 // 2 + columns % 2
-
-
-COUNTED: Final = {
-    "samples": "sample",
-    "sweeps": "sweep",
-    "held": "held",
-    "rows": "row",
-    "products": "product",
-    "unaligned": "unaligned",
-    "dots": "dot",
-    "neurons": "neuron",
-    "pairs": "pair",
-    "words": "word",
-    "hits": "word_hit",
-    "ids": "id",
-    "elements": "element",
-    "searches": "search",
-    "nears": "near",
-    "lookups": "lookup",
-    "founds": "found",
-    "singles": "single",
-    "runs": "run",
-    "values": "value",
-    "sample_values": "sample_value",
-    "choices": "choice",
-    "sample_choices": "sample_choice",
-}
-"""Counts that a coefficient multiplies, and which; `events` have several."""
-
-
-def worker_cycles(cost: CodeletCost, *, columns: Any = 1, events: Any = 0, **counts: Any) -> Any:
-    """Worker cycles of one run of a vertex that has a step; counts are numbers or NumPy arrays of one shape.
-
-    Examples
-    --------
-    >>> worker_cycles(CodeletCost(start=20, event=5, event_vector=2, event_joined=2), events=10, columns=3)
-    130
-    """
-    found = cost.start
-    for name, count in counts.items():
-        if coefficient := getattr(cost, COUNTED[name]):
-            found = found + coefficient * count
-    if np.ndim(events) or events:
-        event = cost.event * column_sweeps(columns, EVENT_SWEEP) + cost.event_vector * column_pairs(columns)
-        event = event + cost.event_joined * joined_columns(columns, EVENT_SWEEP)
-        found = found + event * events
-    return found

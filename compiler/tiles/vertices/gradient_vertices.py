@@ -6,8 +6,11 @@ from collections.abc import Mapping
 from typing import Final
 
 from snnc.compiler.tiles.vertices.cost import CodeletCost
+from snnc.compiler.tiles.vertices.loops import Amount, as_formula, looping, pairs
 from snnc.compiler.tiles.vertices.vertex_spec import VertexSpec, constant, run
 
+PAIRS: Final = "pairs of entries"
+"""Loop over pairs of a window's entries, in both stages of their sum."""
 _REDUCE_PARTIALS: Final = (
     run("input", "float", "partials", "partial products of a window's entries, producer after producer"),
     run("output", "float", "sums", "their sums"),
@@ -31,14 +34,20 @@ _GRADIENT_WINDOW: Final = (
 
 def reduce_partials(costs: Mapping[str, CodeletCost]) -> VertexSpec:
     """Return what adds partial products of a window's entries."""
-    return VertexSpec("reduce_partials", _REDUCE_PARTIALS, costs["reduce_partials"])
+    cost = costs["reduce_partials"]
+    each = as_formula(cost.row) + as_formula(cost.product) * Amount("producers")
+    return VertexSpec("reduce_partials", _REDUCE_PARTIALS, cost, tuple(looping(PAIRS, pairs(Amount("entries")), each)))
 
 
 def remember(costs: Mapping[str, CodeletCost]) -> VertexSpec:
     """Return what keeps how many entries a window holds."""
-    return VertexSpec("remember", _REMEMBER, costs["transpose"])
+    cost = costs["transpose"]
+    return VertexSpec("remember", _REMEMBER, cost, tuple(looping("samples", Amount("samples"), cost.element)))
 
 
 def gradient_window(costs: Mapping[str, CodeletCost]) -> VertexSpec:
     """Return what adds the last sums of a window's gradients."""
-    return VertexSpec("gradient_window", _GRADIENT_WINDOW, costs["gradient_window"])
+    cost = costs["gradient_window"]
+    lists = looping("windows of samples", Amount("lists"), cost.sample)
+    each = as_formula(cost.row) + as_formula(cost.product) * Amount("parts")
+    return VertexSpec("gradient_window", _GRADIENT_WINDOW, cost, (*lists, *looping(PAIRS, Amount("pairs"), each)))

@@ -24,9 +24,16 @@ Values: TypeAlias = Mapping[str, Any]
 Texts: TypeAlias = Mapping[str, str]
 """Expressions by amount."""
 Sign: TypeAlias = Literal["+", "*", "/", "%"]
-Place: TypeAlias = tuple[Literal["incoming", "partials", "returned", "outgoing", "alone"], int]
-"""What a loop belongs to: a connection into the block and its partial products, a returning window, a connection out of the block, the same
-where a tile has one sample. Each has amounts of its own."""
+Place: TypeAlias = (
+    tuple[Literal["incoming", "partials", "returned", "outgoing", "alone"], int]
+    | Literal["lists", "copied", "counted", "joined", "request", "sums"]
+)
+"""What a loop belongs to; each has amounts of its own.
+
+Of blocks: a connection into the block and its partial products, a returning window, a connection out of the block, the same where a tile
+has one sample. Of relays: lists of samples, what is copied or counted in them, what workers join, the request for further windows. Of
+updates: the sums of gradients.
+"""
 
 
 class Formula:
@@ -39,10 +46,10 @@ class Formula:
         return _operation("*", self, as_formula(other))
 
     def __floordiv__(self, other: int) -> Formula:
-        return Operation("/", self, Number(other))
+        return Operation("/", self, Constant(other))
 
     def __mod__(self, other: int) -> Formula:
-        return Operation("%", self, Number(other))
+        return Operation("%", self, Constant(other))
 
     def value(self, values: Values) -> Any:
         """Return the number for `values` of the amounts."""
@@ -54,7 +61,7 @@ class Formula:
 
 
 @dataclass(frozen=True)
-class Number(Formula):
+class Constant(Formula):
     """An integer."""
 
     number: int
@@ -99,16 +106,19 @@ class Operation(Formula):
         return left * right if self.sign == "*" else left // right if self.sign == "/" else left % right
 
     def text(self, texts: Texts) -> str:
-        """As :meth:`Formula.text`."""
-        return f"{self._side(self.left, texts)} {self.sign} {self._side(self.right, texts)}"
+        """As :meth:`Formula.text`; a factor that is printed as 1 is left out."""
+        left, right = self._side(self.left, texts), self._side(self.right, texts)
+        if self.sign == "*" and "1" in (left, right):
+            return right if left == "1" else left
+        return f"{left} {self.sign} {right}"
 
     def _side(self, part: Formula, texts: Texts) -> str:
-        apart = isinstance(part, Operation) and not (part.sign == self.sign and self.sign in "+*")
-        return f"({part.text(texts)})" if apart else part.text(texts)
+        enclosed = isinstance(part, Operation) and (self.sign, part.sign) not in (("+", "+"), ("+", "*"), ("*", "*"))
+        return f"({part.text(texts)})" if enclosed else part.text(texts)
 
 
 @dataclass(frozen=True)
-class Call(Formula):
+class FunctionCall(Formula):
     """A function that the emitted program has too."""
 
     name: str
@@ -136,29 +146,29 @@ FUNCTIONS: Final[Mapping[str, Callable[..., Any]]] = {
 
 def pairs(of: Formula) -> Formula:
     """Pairs of columns; the last of an odd number counts as one."""
-    return Call("pairs", of)
+    return FunctionCall("pairs", of)
 
 
 def sweeps(of: Formula, most: int) -> Formula:
     """Sweeps over a list for so many columns, `most` pairs in each."""
-    return Call("sweeps", of, most)
+    return FunctionCall("sweeps", of, most)
 
 
 def joined(of: Formula, most: int) -> Formula:
     """1 where the last sweep has pairs and a single column, else 0."""
-    return Call("joined", of, most)
+    return FunctionCall("joined", of, most)
 
 
 def as_formula(value: Formula | int) -> Formula:
     """Return a number as a formula."""
-    return Number(value) if isinstance(value, int) else value
+    return Constant(value) if isinstance(value, int) else value
 
 
 def _operation(sign: Sign, left: Formula, right: Formula) -> Formula:
     """Without what adds 0 or multiplies by 0 or 1."""
-    neutral = Number(0 if sign == "+" else 1)
-    if sign == "*" and Number(0) in (left, right):
-        return Number(0)
+    neutral = Constant(0 if sign == "+" else 1)
+    if sign == "*" and Constant(0) in (left, right):
+        return Constant(0)
     return right if left == neutral else left if right == neutral else Operation(sign, left, right)
 
 

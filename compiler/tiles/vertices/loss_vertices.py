@@ -7,6 +7,7 @@ from typing import Final
 
 from snnc.compiler.tiles.network import chooses_step, reads_steps, takes_scores
 from snnc.compiler.tiles.vertices.cost import CodeletCost
+from snnc.compiler.tiles.vertices.loops import Amount, looping
 from snnc.compiler.tiles.vertices.vertex_spec import FieldSpec, VertexSpec, constant, one, run
 
 _RECORDS: Final = run("input", "float", "records", "Records of the sample: class c at step t is element offset[c] + t * stride[c].")
@@ -30,7 +31,12 @@ def _scores(loss: str | None, *, written: bool) -> tuple[FieldSpec, ...]:
 
 def loss_scores(costs: Mapping[str, CodeletCost], loss: str | None) -> VertexSpec:
     """Return what finds the scores of a sample for the loss of that name."""
-    return VertexSpec("loss_scores", (_RECORDS, *_PLACES, *_scores(loss, written=True), *_SIZES), costs["loss_scores"])
+    cost = costs["loss_scores"]
+    loops = (
+        *looping("classes", Amount("classes"), cost.sample),
+        *looping("steps of a class", Amount("classes") * Amount("steps"), cost.element),
+    )
+    return VertexSpec("loss_scores", (_RECORDS, *_PLACES, *_scores(loss, written=True), *_SIZES), cost, loops)
 
 
 def sample_loss(costs: Mapping[str, CodeletCost], loss: str | None) -> VertexSpec:
@@ -45,9 +51,15 @@ def sample_loss(costs: Mapping[str, CodeletCost], loss: str | None) -> VertexSpe
         run("output", "float", "loss", "What the steps of each worker add." if reads_steps(loss) else "Written by the first worker."),
         *_SIZES,
     )
-    return VertexSpec("loss", fields, costs["loss"])
+    cost = costs["loss"]
+    loops = (
+        *looping("classes", Amount("classes"), cost.sample),
+        *looping("steps", Amount("steps"), cost.row),
+        *looping("classes of a step", Amount("steps") * Amount("classes"), cost.element),
+    )
+    return VertexSpec("loss", fields, cost, loops)
 
 
 def loss_sum(costs: Mapping[str, CodeletCost]) -> VertexSpec:
     """Return what sums the losses of all samples."""
-    return VertexSpec("loss_sum", _SUM, costs["reduce"])
+    return VertexSpec("loss_sum", _SUM, costs["reduce"], tuple(looping("losses", Amount("count"), costs["reduce"].element)))

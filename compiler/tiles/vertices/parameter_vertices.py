@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, Final
 
-from snnc.compiler.tiles.vertices.cost import CodeletCost
+from snnc.compiler.tiles.vertices.cost import SUMMANDS, CodeletCost
+from snnc.compiler.tiles.vertices.loops import Amount, Loop, looping, pairs
 from snnc.compiler.tiles.vertices.vertex_spec import VertexSpec, constant, one, run
 
 _RATES: Final = run("input", "float", "rates", "the step size and a correction")
@@ -65,7 +66,7 @@ def update(costs: Mapping[str, CodeletCost], moments: int, *, accumulates: bool 
         constant("count", "parameters"),
         constant("parts", "gradients of each"),
     )
-    return VertexSpec("update", fields, costs["update"])
+    return VertexSpec("update", fields, costs["update"], _with_sums("parameters", costs["update"]))
 
 
 def squares(costs: Mapping[str, CodeletCost], *, accumulates: bool = False) -> VertexSpec:
@@ -79,7 +80,7 @@ def squares(costs: Mapping[str, CodeletCost], *, accumulates: bool = False) -> V
         constant("count", "parameters"),
         constant("parts", "gradients of each"),
     )
-    return VertexSpec("squares", fields, costs["squares"])
+    return VertexSpec("squares", fields, costs["squares"], _with_sums("squares", costs["squares"]))
 
 
 def clip(costs: Mapping[str, CodeletCost]) -> VertexSpec:
@@ -89,7 +90,24 @@ def clip(costs: Mapping[str, CodeletCost]) -> VertexSpec:
         one("output", "float", "factor", "the factor"),
         constant("count", "how many they are"),
     )
-    return VertexSpec("clip", fields, costs["clip"])
+    return VertexSpec("clip", fields, costs["clip"], tuple(looping("sums of squares", Amount("count"), costs["clip"].element)))
+
+
+def sum_loops(cost: CodeletCost) -> tuple[Loop, ...]:
+    """Return the loops of a worker that adds `others` gradients to those of its ``count`` parameters in so many `passes`."""
+    return (
+        *looping("passes over pairs of gradients", pairs(Amount("count")) * Amount("passes"), cost.row, "sums"),
+        *looping("pairs of gradients added", pairs(Amount("count")) * Amount("others"), cost.product, "sums"),
+    )
+
+
+def summands(parts: Any) -> dict[str, Any]:
+    """Return the amounts of a sum of `parts` gradients: passes over :data:`SUMMANDS` of them, and those that are added to the first."""
+    return {"passes": -(-(parts - 1) // SUMMANDS), "others": parts - 1}
+
+
+def _with_sums(name: str, cost: CodeletCost) -> tuple[Loop, ...]:
+    return (*looping(name, Amount("count"), cost.element), *sum_loops(cost))
 
 
 def schedule(costs: Mapping[str, CodeletCost], *, accumulates: bool = False) -> VertexSpec:
@@ -99,19 +117,38 @@ def schedule(costs: Mapping[str, CodeletCost], *, accumulates: bool = False) -> 
 
 def sum_private(costs: Mapping[str, CodeletCost]) -> VertexSpec:
     """Return what sums the private gradients of a group of blocks."""
-    return VertexSpec("sum_private", _SUM_PRIVATE, costs["update"])
+    return VertexSpec("sum_private", _SUM_PRIVATE, costs["update"], sum_loops(costs["update"]))
 
 
 def sum_pieces(costs: Mapping[str, CodeletCost]) -> VertexSpec:
     """Return what sums a part of the gradient of an owner of weights of an indexed connection."""
-    return VertexSpec("sum_pieces", _SUM_PIECES, costs["sum_pieces"])
+    cost = costs["sum_pieces"]
+    loops = (
+        *looping("elements of the sum", Amount("count"), cost.element),
+        *looping("pieces", Amount("number"), cost.row),
+        *looping("values of pieces", Amount("values"), cost.value),
+    )
+    return VertexSpec("sum_pieces", _SUM_PIECES, cost, loops)
 
 
 def weight_rows(costs: Mapping[str, CodeletCost]) -> VertexSpec:
     """Return what puts rows of weights in order on a tile of their source."""
-    return VertexSpec("weight_rows", _WEIGHT_ROWS, costs["weight_rows"])
+    cost = costs["weight_rows"]
+    loops = (
+        *looping("columns of the target", Amount("columns"), cost.lookup, "lists"),
+        *looping("rows of a column", Amount("rows"), cost.row, "copied"),
+        *looping("weights", Amount("weights"), cost.element, "copied"),
+    )
+    return VertexSpec("weight_rows", _WEIGHT_ROWS, cost, loops)
 
 
 def pack_rows(costs: Mapping[str, CodeletCost]) -> VertexSpec:
     """Return what packs rows of weights on a tile of their target."""
-    return VertexSpec("pack_rows", _PACK_ROWS, costs["pack_rows"])
+    cost = costs["pack_rows"]
+    loops = (
+        *looping("pieces", Amount("pieces"), cost.lookup, "lists"),
+        *looping("runs of tiles", Amount("runs"), cost.run, "counted"),
+        *looping("tiles of a run", Amount("rows"), cost.row, "copied"),
+        *looping("weights", Amount("weights"), cost.element, "copied"),
+    )
+    return VertexSpec("pack_rows", _PACK_ROWS, cost, loops)

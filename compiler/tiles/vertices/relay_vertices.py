@@ -8,6 +8,16 @@ from typing import Final
 
 from snnc.compiler.tiles.vertices.boundary_vertices import BOUNDARY
 from snnc.compiler.tiles.vertices.cost import CodeletCost
+from snnc.compiler.tiles.vertices.loops import Amount, looping
+from snnc.compiler.tiles.vertices.relay_loops import (
+    bit_loops,
+    boundary_event_loops,
+    boundary_loops,
+    compact_loops,
+    next_window_loops,
+    value_loops,
+    window_loops,
+)
 from snnc.compiler.tiles.vertices.vertex_spec import Element, FieldKind, FieldSpec, VertexSpec, constant, one, run
 
 _COPY_MASK: Final = (
@@ -86,13 +96,15 @@ class ShownWindow:
 
 def copy_mask(costs: Mapping[str, CodeletCost]) -> VertexSpec:
     """Return the vertex that copies the masks of a tile for relays that search them in the next iteration."""
-    return VertexSpec("copy_mask", _COPY_MASK, costs["copy_mask"])
+    cost = costs["copy_mask"]
+    return VertexSpec("copy_mask", _COPY_MASK, cost, tuple(looping("pairs of words", Amount("pairs"), cost.element)))
 
 
 def relay_compact(costs: Mapping[str, CodeletCost], *, writes_iteration: bool) -> VertexSpec:
     """Return the vertex that searches masks for spikes and, with `writes_iteration`, writes the iteration for the next vertex."""
     iteration = (one("output", "int", "iteration", "the iteration"),) if writes_iteration else ()
-    return VertexSpec("relay_compact", (*_COMPACT, *iteration), costs["relay_compact"])
+    cost = costs["relay_compact"]
+    return VertexSpec("relay_compact", (*_COMPACT, *iteration), cost, compact_loops(cost))
 
 
 def relay_values(costs: Mapping[str, CodeletCost], buses: int, *, joins: bool) -> VertexSpec:
@@ -107,7 +119,8 @@ def relay_values(costs: Mapping[str, CodeletCost], buses: int, *, joins: bool) -
             run("input", "float", "now", "what the source sent"),
         ]
     fields += [run("output", "float", f"window{i}", "values of the step that the bus shows") for i in range(buses)]
-    return VertexSpec("relay_values", tuple(fields), costs["relay_values"])
+    cost = costs["relay_values"]
+    return VertexSpec("relay_values", tuple(fields), cost, value_loops(cost, joins=joins))
 
 
 def relay_windows(
@@ -129,7 +142,8 @@ def relay_windows(
         fields += [run("inout", "unsigned", "lost_near", "neurons near the threshold that found no room")] if stored.drops_support else []
     for index, window in enumerate(windows):
         fields += _first_window(stored, index, window)
-    return VertexSpec("relay_windows", tuple(fields), _with_request(costs["relay_windows"], windows))
+    cost = _with_request(costs["relay_windows"], windows)
+    return VertexSpec("relay_windows", tuple(fields), cost, window_loops(cost, bits=stored.bits, joins=joins))
 
 
 def relay_bits(costs: Mapping[str, CodeletCost], stored: StoredSpikes, window: ShownWindow, *, again: bool) -> VertexSpec:
@@ -137,7 +151,7 @@ def relay_bits(costs: Mapping[str, CodeletCost], stored: StoredSpikes, window: S
     bits = (constant("bit_words", "words of the bits of a step"), run("input", "unsigned", "bits", "a bit for each value of all steps"))
     shown = _next_window(stored, 0, window) if again else _first_window(stored, 0, window)
     cost = costs["relay_bits"] if again else _with_request(costs["relay_bits"], [window])
-    return VertexSpec("relay_bits", (*_COMMON, *_offsets(1), *bits, *shown), cost)
+    return VertexSpec("relay_bits", (*_COMMON, *_offsets(1), *bits, *shown), cost, bit_loops(cost))
 
 
 def next_window(costs: Mapping[str, CodeletCost], stored: StoredSpikes, windows: Sequence[ShownWindow]) -> VertexSpec:
@@ -146,7 +160,8 @@ def next_window(costs: Mapping[str, CodeletCost], stored: StoredSpikes, windows:
     fields += [_ends("input")] if any(window.with_support for window in windows) else []
     for index, window in enumerate(windows):
         fields += _next_window(stored, index, window)
-    return VertexSpec("next_window", tuple(fields), costs["next_window"])
+    cost = costs["next_window"]
+    return VertexSpec("next_window", tuple(fields), cost, next_window_loops(cost))
 
 
 def relay_boundary(costs: Mapping[str, CodeletCost], stored: StoredSpikes | None) -> VertexSpec:
@@ -154,10 +169,12 @@ def relay_boundary(costs: Mapping[str, CodeletCost], stored: StoredSpikes | None
     if stored is None or stored.bits:
         both = _both("store", "float") if stored is None else _both("bits", "unsigned")
         fields = [constant("width", "words of a sample and step"), *both]
-        return VertexSpec("boundary_rows", (*BOUNDARY, *_SHOWN, *fields), costs["boundary"])
+        cost = costs["boundary"]
+        return VertexSpec("boundary_rows", (*BOUNDARY, *_SHOWN, *fields), cost, boundary_loops(cost))
     fields = [constant("stored", "ids that a step has room for"), *_both("ids", stored.ids, align=4), *_both("numbers", "unsigned")]
     fields += _both("ends", "unsigned") if stored.with_support else []
-    return VertexSpec("boundary_events", (*BOUNDARY, *_SHOWN, *fields), costs["boundary_events"])
+    cost = costs["boundary_events"]
+    return VertexSpec("boundary_events", (*BOUNDARY, *_SHOWN, *fields), cost, boundary_event_loops(cost))
 
 
 # ---- fields of several -------------------------------------------------------------------------------------------------------

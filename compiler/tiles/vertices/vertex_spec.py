@@ -7,10 +7,11 @@ fields by name.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from functools import cached_property
+from typing import Any, Literal, TypeAlias
 
 from snnc.compiler.tiles.vertices.cost import CodeletCost
-from snnc.compiler.tiles.vertices.loops import Loop
+from snnc.compiler.tiles.vertices.loops import Loop, LoopsByPlace, Values
 
 FieldKind: TypeAlias = Literal["input", "output", "inout", "constant"]
 """What the vertex does with a field: it reads, writes or changes elements of a variable, or reads a number that the host sets."""
@@ -45,6 +46,34 @@ class VertexSpec:
     fields: tuple[FieldSpec, ...]
     cost: CodeletCost
     loops: tuple[Loop, ...] = ()
+
+    @property
+    def title(self) -> str:
+        """Its name in words."""
+        return self.name.replace("_", " ")
+
+    @cached_property
+    def by_place(self) -> LoopsByPlace:
+        """Its loops by what they belong to."""
+        return LoopsByPlace(self.loops)
+
+    def cycles(self, amounts: Values) -> Any:
+        """Worker cycles of a run with a step, from numbers (or NumPy arrays of one shape) of all amounts.
+
+        Examples
+        --------
+        >>> from snnc.compiler.tiles.vertices.loops import Amount, looping
+        >>> VertexSpec("total", (), CodeletCost(start=16), tuple(looping("numbers", Amount("count"), 2))).cycles({"count": 10})
+        36
+        """
+        found: Any = self.cost.start
+        for loop in self.loops:
+            found = found + loop.total.value(amounts)
+        return found
+
+    def trip(self, name: str, amounts: Values | None = None) -> Any:
+        """Worker cycles of a trip of the loop of that name; 0 if its trips cost nothing."""
+        return sum(loop.cycles.value(amounts or {}) for loop in self.loops if loop.name == name)
 
 
 def run(kind: FieldKind, element: Element, name: str, holds: str, align: int = 0) -> FieldSpec:

@@ -1,15 +1,21 @@
-"""Connections between two nodes of a :class:`~snnc.frontends.dsl.network.Network`."""
+"""Connections between two nodes of a :class:`~snnc.frontends.dsl.network.Network`, under their public names."""
 
 from __future__ import annotations
 
 from snnc.frontends.dsl.connections.base import Connection as Connection
 from snnc.frontends.dsl.connections.delays import UniformDelay as UniformDelay
-from snnc.frontends.dsl.connections.dense import Dense as Dense
-from snnc.frontends.dsl.connections.elementwise import Flatten as Flatten
-from snnc.frontends.dsl.connections.elementwise import OneToOne as OneToOne
-from snnc.frontends.dsl.connections.normalising import BatchNorm as BatchNorm
-from snnc.frontends.dsl.connections.sparse import Sparse as Sparse
-from snnc.frontends.dsl.connections.windows import AvgPool as AvgPool
-from snnc.frontends.dsl.connections.windows import Conv as Conv
-from snnc.frontends.dsl.connections.windows import MaxPool as MaxPool
-from snnc.frontends.dsl.connections.windows import SumPool as SumPool
+from snnc.frontends.dsl.connections.dense import DenseConnection
+from snnc.frontends.dsl.connections.elementwise import FlattenConnection, OneToOneConnection
+from snnc.frontends.dsl.connections.normalising import BatchNormConnection
+from snnc.frontends.dsl.connections.sparse import SparseConnection
+from snnc.frontends.dsl.connections.windows import AvgPoolConnection, ConvConnection, MaxPoolConnection, SumPoolConnection
+
+AvgPool = AvgPoolConnection
+BatchNorm = BatchNormConnection
+Conv = ConvConnection
+Dense = DenseConnection
+Flatten = FlattenConnection
+MaxPool = MaxPoolConnection
+OneToOne = OneToOneConnection
+Sparse = SparseConnection
+SumPool = SumPoolConnection

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Final, TypeAlias
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -35,8 +35,19 @@ class Branch:
 class Connection(ABC):
     """A connection between two nodes, for example a weight matrix, a convolution or a pooling.
 
-    `source` and `target` are shapes, `where` identifies the connection in messages.
+    `source` and `target` are shapes, `where` identifies the connection in messages. ``snnc.Conv`` is the class ``ConvConnection``:
+    the suffix sets it apart from the operation ``Conv`` of a graph.
     """
+
+    @property
+    def public_name(self) -> str:
+        """The public name of the class, for example ``"Conv"``."""
+        return type(self).__name__.removesuffix("Connection")
+
+    def __repr__(self) -> str:
+        own: Any = self
+        shown = [f.name for f in fields(own) if f.repr] if is_dataclass(own) else []
+        return f"{self.public_name}({', '.join(f'{name}={getattr(self, name)!r}' for name in shown)})"
 
     @abstractmethod
     def shape_after(self, source: Shape, where: str) -> Shape | None:
@@ -59,24 +70,24 @@ def check_target(connection: Connection, source: Shape, target: Shape | None, wh
     Raises
     ------
     ConnectionShapeError
-        It is another.
+        The result has another shape.
     """
     found = connection.shape_after(source, where)
     wanted = found if target is None else target
     if wanted is None:
-        name = type(connection).__name__
+        name = connection.public_name
         advice = "Dense(n)" if name == "Dense" else f"{name}(outputs=n)"
         raise ConnectionShapeError(f"{where}: {name} does not define its number of outputs; write {advice} if no population follows.")
     if found not in (None, wanted):
         raise ConnectionShapeError(
-            f"{where}: {type(connection).__name__} makes {found} of the source's shape {source}, and the target has shape {wanted}; give "
+            f"{where}: {connection.public_name} makes {found} of the source's shape {source}, and the target has shape {wanted}; give "
             "the target the shape that net.shape_after(source, connection) returns, or change the connection."
         )
     return wanted
 
 
 def generator(own_seed: int | None, seed: Seed, where: str) -> Stream:
-    """The random numbers of a connection, from its own seed or from `seed`.
+    """Return the random numbers of a connection, from its own seed or from `seed`.
 
     Raises
     ------
@@ -95,7 +106,7 @@ def check_weights(shape: Shape, what: str) -> None:
     Raises
     ------
     ConnectionShapeError
-        They are.
+        There are too many.
     """
     try:
         check_size(shape, what)
@@ -112,7 +123,7 @@ def realise(init: Weights, shape: Shape, fans: Fans, rng: np.random.Generator, w
     ConnectionShapeError
         Given values have another shape, or there would be too many.
     InitialiserError
-        They are not finite numbers.
+        Given values are not finite numbers.
     """
     if isinstance(init, type | str) or callable(init):
         raise InitialiserError(f"{what}: {init!r} is neither an array nor an initialiser such as snnc.Normal(0.1).")

@@ -18,7 +18,7 @@ from snnc.frontends.dsl.errors import SynapticDelayError
 
 
 class DelayInitialiser(Protocol):
-    """Anything that draws whole numbers."""
+    """An object that draws the delays of a connection's weights."""
 
     def draw_delays(self, shape: Shape, rng: np.random.Generator) -> Array:
         """Return whole numbers of `shape`, 0 or more."""
@@ -52,7 +52,7 @@ def drawn_delays(delays: Delays, shape: Shape, pattern: Pattern | None, rng: np.
     Raises
     ------
     SynapticDelayError
-        They have another shape or pattern than the weights, or are not whole numbers of 0 or more.
+        The delays have another shape or pattern than the weights, or are not whole numbers of 0 or more.
     """
     if delays is None:
         return None
@@ -87,7 +87,7 @@ def by_delay(
 
 
 def _of_pattern(delays: Any, shape: Shape, pattern: Pattern | None, what: str) -> Array:
-    """Delays from a scipy.sparse matrix that has an entry, possibly an explicit 0, wherever the weights have one."""
+    """Return the delays from a scipy.sparse matrix that has an entry, possibly an explicit 0, wherever the weights have one."""
     matrix = delays.tocsr()
     _check_shape(matrix.shape, shape, what)
     matrix = matrix.copy()

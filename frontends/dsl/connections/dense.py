@@ -16,8 +16,8 @@ from snnc.frontends.dsl.errors import ConnectionShapeError
 from snnc.frontends.dsl.initialisers import FanIn, Fans, Initialiser
 
 
-@dataclass(frozen=True, eq=False)
-class Dense(Connection):
+@dataclass(frozen=True, eq=False, repr=False)
+class DenseConnection(Connection):
     """Every neuron of the source feeds every neuron of the target: ``current = weight @ x + bias``.
 
     Parameters

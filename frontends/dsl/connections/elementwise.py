@@ -14,8 +14,8 @@ from snnc.frontends.dsl.errors import ConnectionShapeError
 from snnc.frontends.dsl.initialisers import Fans
 
 
-@dataclass(frozen=True, eq=False)
-class OneToOne(Connection):
+@dataclass(frozen=True, eq=False, repr=False)
+class OneToOneConnection(Connection):
     """Neuron k of the source feeds neuron k of the target.
 
     Parameters
@@ -25,7 +25,7 @@ class OneToOne(Connection):
     learnable
         Whether training changes the weight.
     seed
-        As in :class:`Dense`.
+        As in :class:`snnc.Dense`.
     """
 
     weight: Weights | None = None
@@ -48,8 +48,8 @@ class OneToOne(Connection):
         return (Branch((ir.OneToOne(weight, self.learnable),)),)
 
 
-@dataclass(frozen=True)
-class Flatten(Connection):
+@dataclass(frozen=True, repr=False)
+class FlattenConnection(Connection):
     """The same values as a vector; Dense and Sparse flatten automatically."""
 
     def shape_after(self, source: Shape, where: str) -> Shape:

@@ -13,8 +13,8 @@ from snnc.compiler.neurons.neuron import NeuronModel
 from snnc.frontends.dsl.connections.base import Branch, Connection, Seed, check_target
 
 
-@dataclass(frozen=True, eq=False)
-class BatchNorm(Connection):
+@dataclass(frozen=True, eq=False, repr=False)
+class BatchNormConnection(Connection):
     """Normalise each channel over samples, steps and space, then scale it: ``y = weight * (x - mean) / sqrt(var + eps) + bias``.
 
     In training, mean and variance are those of the batch and of all steps (tdBN; Zheng et al. 2021, DOI 10.1609/aaai.v35i12.17320);

@@ -23,8 +23,8 @@ MOST_ROWS: Final = 1 << 22
 """Maximum number of target neurons whose connections are drawn at random; drawing takes some microseconds per neuron."""
 
 
-@dataclass(frozen=True, eq=False)
-class Sparse(Connection):
+@dataclass(frozen=True, eq=False, repr=False)
+class SparseConnection(Connection):
     """A sparse connection; training changes its weights, but adds no connections.
 
     Give `matrix`, or `density`, or `fan_in`.
@@ -39,16 +39,16 @@ class Sparse(Connection):
     fan_in
         Number of sources of each target neuron, drawn without replacement.
     outputs
-        Number of target neurons, as in :class:`Dense`; not needed with `matrix`.
+        Number of target neurons, as in :class:`snnc.Dense`; not needed with `matrix`.
     bias
-        As in :class:`Dense`; no bias by default.
+        As in :class:`snnc.Dense`; no bias by default.
     init
-        Initialiser of the weights, by default torch's as in :class:`Dense`; with `matrix`, it replaces the weights given there. An
+        Initialiser of the weights, by default torch's as in :class:`snnc.Dense`; with `matrix`, it replaces the weights given there. An
         initialiser that depends on the fan-in uses the mean number of sources.
     seed, learnable
-        As in :class:`Dense`.
+        As in :class:`snnc.Dense`.
     delays
-        As in :class:`Dense`; a scipy.sparse matrix of delays must have an entry wherever the weights have one.
+        As in :class:`snnc.Dense`; a scipy.sparse matrix of delays must have an entry wherever the weights have one.
 
     Examples
     --------

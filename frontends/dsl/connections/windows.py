@@ -35,12 +35,12 @@ Padding: TypeAlias = "int | str | Iterable[int | tuple[int, int]]"
 
 
 def dimensions_of(source: Shape, what: str, where: str) -> int:
-    """Number of spatial dimensions of `source`, (channels, length) or (channels, height, width).
+    """Return the number of spatial dimensions of `source`, (channels, length) or (channels, height, width).
 
     Raises
     ------
     ConnectionWindowError
-        It has none, or more than two.
+        The source has no spatial dimension, or more than two.
     """
     if len(source) not in (2, 3):
         raise ConnectionWindowError(
@@ -51,12 +51,12 @@ def dimensions_of(source: Shape, what: str, where: str) -> int:
 
 
 def numbers(value: Numbers, dimensions: int, what: str, where: str, least: int = 1) -> tuple[int, ...]:
-    """Return one number a dimension.
+    """Return one number per dimension.
 
     Raises
     ------
     ConnectionWindowError
-        There are more or fewer, or one is not a whole number of `least` or more.
+        There are more or fewer numbers, or one is not a whole number of `least` or more.
     """
     try:
         found = tuple(map(operator.index, value)) if isinstance(value, Iterable) else (operator.index(value),) * dimensions
@@ -64,7 +64,7 @@ def numbers(value: Numbers, dimensions: int, what: str, where: str, least: int =
         found = ()
     if len(found) != dimensions or not least <= min(found) <= max(found) <= MAX_ELEMENTS:
         raise ConnectionWindowError(
-            f"{where}: the {what} is {value!r}; give one whole number of {least} or more, or {dimensions} of them, one a dimension."
+            f"{where}: the {what} is {value!r}; give one whole number of {least} or more, or {dimensions} of them, one per dimension."
         )
     return found
 
@@ -92,7 +92,7 @@ def pairs(
         padding = (padding,) * len(kernel)
     ends = [numbers(pair, 2, "padding", where, least=0) for pair in padding]
     if len(ends) != len(kernel):
-        raise ConnectionWindowError(f"{where}: the padding has {len(ends)} entries; give {len(kernel)}, one a dimension.")
+        raise ConnectionWindowError(f"{where}: the padding has {len(ends)} entries; give {len(kernel)}, one per dimension.")
     return tuple((before, after) for before, after in ends)
 
 
@@ -102,7 +102,7 @@ def windowed_shape(operation: ir.Conv | ir.Pool, source: Shape, what: str, where
     Raises
     ------
     ConnectionWindowError
-        It does not fit.
+        The operation does not fit the source.
     """
     try:
         return output_shape(what, operation, source)
@@ -110,8 +110,8 @@ def windowed_shape(operation: ir.Conv | ir.Pool, source: Shape, what: str, where
         raise ConnectionWindowError(f"{where} (source of shape {source}): {error.text}") from None
 
 
-@dataclass(frozen=True, eq=False)
-class Conv(Connection):
+@dataclass(frozen=True, eq=False, repr=False)
+class ConvConnection(Connection):
     """A convolution (cross-correlation, as in PyTorch) over one or two dimensions, those of the source after its channels.
 
     Parameters
@@ -119,18 +119,18 @@ class Conv(Connection):
     channels
         Number of channels of the result.
     kernel, stride, dilation
-        One number, or one a dimension.
+        One number, or one per dimension.
     padding
-        Zeros around the source: a number, one a dimension, pairs (before, after), ``"valid"`` (none) or ``"same"`` (with stride 1: the
+        Zeros around the source: a number, one per dimension, pairs (before, after), ``"valid"`` (none) or ``"same"`` (with stride 1: the
         target is as large as the source).
     groups
         Independent blocks of channels.
     bias
-        Bias with one number per channel; as in :class:`Dense`.
+        Bias with one number per channel; as in :class:`snnc.Dense`.
     init
         An initialiser (default: torch's), or the weights themselves, ``[channels, source channels / groups, *kernel]``.
     seed, learnable
-        As in :class:`Dense`.
+        As in :class:`snnc.Dense`.
 
     Examples
     --------
@@ -167,7 +167,7 @@ class Conv(Connection):
         return (Branch((replace(operation, weight=weight, bias=bias),)),)
 
     def _operation(self, source: Shape, where: str) -> ir.Conv:
-        """The operation without its numbers."""
+        """Return the operation without its numbers."""
         dimensions = dimensions_of(source, "Conv", where)
         kernel = numbers(self.kernel, dimensions, "kernel", where)
         stride, dilation = (numbers(n, dimensions, what, where) for n, what in ((self.stride, "stride"), (self.dilation, "dilation")))
@@ -187,8 +187,8 @@ class Conv(Connection):
         return ir.Conv(nothing, None, stride, padding, dilation, groups, self.learnable)
 
 
-@dataclass(frozen=True)
-class SumPool(Connection):
+@dataclass(frozen=True, repr=False)
+class SumPoolConnection(Connection):
     """Sum of each window, channel by channel, over the dimensions of the source after its channels.
 
     Parameters
@@ -198,7 +198,7 @@ class SumPool(Connection):
     stride
         Distance between windows; None for the size of the kernel.
     padding, dilation
-        As in :class:`Conv`.
+        As in :class:`snnc.Conv`.
     ceil
         Whether a last window may extend beyond the input, as in PyTorch.
     """
@@ -212,7 +212,7 @@ class SumPool(Connection):
 
     def shape_after(self, source: Shape, where: str) -> Shape:
         """Return (channels, *windows)."""
-        return windowed_shape(self._operation(source, where), source, type(self).__name__, where)
+        return windowed_shape(self._operation(source, where), source, self.public_name, where)
 
     def build(self, source: Shape, target: Shape | None, seed: Seed, where: str) -> tuple[Branch, ...]:
         """Return a Pool."""
@@ -220,7 +220,7 @@ class SumPool(Connection):
         return (Branch((self._operation(source, where),)),)
 
     def _operation(self, source: Shape, where: str) -> ir.Pool:
-        dimensions = dimensions_of(source, type(self).__name__, where)
+        dimensions = dimensions_of(source, self.public_name, where)
         kernel = numbers(self.kernel, dimensions, "kernel", where)
         stride = kernel if self.stride is None else numbers(self.stride, dimensions, "stride", where)
         dilation = numbers(self.dilation, dimensions, "dilation", where)
@@ -229,16 +229,16 @@ class SumPool(Connection):
         return ir.Pool(self.kind, kernel, stride, padding, dilation, bool(self.ceil), counts)
 
 
-@dataclass(frozen=True)
-class MaxPool(SumPool):
-    """Maximum of each window, for spikes their logical or; parameters as in :class:`SumPool`."""
+@dataclass(frozen=True, repr=False)
+class MaxPoolConnection(SumPoolConnection):
+    """Maximum of each window, for spikes their logical or; parameters as in :class:`snnc.SumPool`."""
 
     kind: ClassVar[PoolKind] = "max"
 
 
-@dataclass(frozen=True)
-class AvgPool(SumPool):
-    """Average of each window; parameters as in :class:`SumPool`.
+@dataclass(frozen=True, repr=False)
+class AvgPoolConnection(SumPoolConnection):
+    """Average of each window; parameters as in :class:`snnc.SumPool`.
 
     Parameters
     ----------

@@ -35,7 +35,7 @@ class Conventions:
     unscaled_currents
         Currents enter unscaled, whatever dt, r and w_in are.
     unscaled_jumps
-        Neurons without time constants add ``r*i`` a step, synapses ``w_in*i``, whatever dt is.
+        Neurons without time constants add ``r*i`` per step, synapses ``w_in*i``, whatever dt is.
     starts_at
         The fields with a membrane's initial value; the first that a node has, or 0 without any.
     bypass_weights
@@ -58,7 +58,7 @@ def conventions_of(dialect: str) -> Conventions:
     Raises
     ------
     NirDialectError
-        It is unknown.
+        The dialect is unknown.
     """
     match dialect:
         case "nir":
@@ -132,7 +132,7 @@ def leaving_shape(node: NirNode, shape: Shape) -> Shape:
 
 
 def _joined(node: NirNode, axes: int) -> tuple[int, int]:
-    """First and last axis that a Flatten joins, counted in one sample."""
+    """Return the first and last axis that a Flatten joins, counted in one sample."""
     if axes < 2:
         return 0, 0
     first, last = (int(node.fields[f].reshape(-1)[0]) % axes for f in ("start_dim", "end_dim"))
@@ -244,7 +244,7 @@ class NirNeuron:
     batch
         Samples.
     dt
-        Seconds a step.
+        Seconds per step.
     how
         The conventions of the framework.
     """

@@ -44,7 +44,7 @@ def nir_fields(name: str, population: Population, dt: float) -> tuple[str, Field
     population
         The neurons.
     dt
-        Seconds a step.
+        Seconds per step.
 
     Raises
     ------
@@ -89,7 +89,7 @@ def _same(one: NeuronModel, other: NeuronModel) -> bool:
 
 
 def _standard(kind: str, values: Mapping[str, Array], dt: float, where: str) -> Fields:
-    """Fields of equations that have dt, tau and r in them; time constants are scaled if their dt differs."""
+    """Return the fields of equations that have dt, tau and r in them; time constants are scaled if their dt differs."""
     del where
     standard_form = values["dt"]
     scale = np.asarray(1.0) if (standard_form.astype(np.float32) == np.float32(dt)).all() else dt / standard_form
@@ -101,7 +101,7 @@ def _standard(kind: str, values: Mapping[str, Array], dt: float, where: str) -> 
 
 
 def _from_factors(kind: str, values: Mapping[str, Array], dt: float, where: str) -> Fields:
-    """Fields of equations with a factor per step, gain 1 and leak 0."""
+    """Return the fields of equations with a factor per step, gain 1 and leak 0."""
     fields = _thresholds(kind, values)
     if kind in ("I", "IF"):
         return {"r": np.asarray(1 / dt), **fields}
@@ -122,7 +122,7 @@ def _thresholds(kind: str, values: Mapping[str, Array]) -> Fields:
 def _tau(factor: Array, dt: float, where: str) -> Array:
     if (factor >= 1).any():
         raise NotInNirError(
-            f"{where} keeps {factor.max():g} of its state a step; a time constant of NIR keeps less than 1. "
+            f"{where} keeps {factor.max():g} of its state per step; with a time constant of NIR it keeps less than 1. "
             "Use a neuron without leak (IF, I)."
         )
     return np.asarray(dt / (1 - factor))

@@ -54,7 +54,7 @@ def write_nir(graph: Graph, path: str | Path, *, dt: float) -> tuple[str, ...]:
     """
     if not math.isfinite(dt) or dt <= 0:
         raise NirTimeStepError(f"dt is {dt:g}; it is a number of seconds above 0.")
-    writer = _Writer(graph, dt)
+    writer = _NirWriter(graph, dt)
     network, notes = writer.network()
     path = Path(path)
     try:
@@ -71,7 +71,7 @@ def write_nir(graph: Graph, path: str | Path, *, dt: float) -> tuple[str, ...]:
     return notes
 
 
-class _Writer:
+class _NirWriter:
     """Turns operations into nodes and edges into NIR's, which have no delays."""
 
     def __init__(self, graph: Graph, dt: float) -> None:

@@ -3,7 +3,7 @@
 ::
 
     op = input(name) | const | elementwise (ELEMENTWISE) | linear | conv | pool | reshape | slice | concat | transpose | expand
-         | reduce | put | pick
+         | reduce | write_slice | gather
 
 A constant made by an elementwise operation, `linear` or `conv` keeps its operation and operands in addition to its value, so the
 first time step, which exporters fold, still matches the others.
@@ -146,7 +146,7 @@ def check_size(shape: Shape, what: str, limit: int = MAX_ELEMENTS) -> None:
 
 
 @dataclass(frozen=True, eq=False)
-class Pick:
+class GatherMap:
     """The sources of the values of one sample.
 
     Attributes

@@ -99,11 +99,11 @@ def expand(pool: NodePool, x: Node, shape: Shape) -> Node:
     return pool.make("expand", (x,), shape)
 
 
-def put(pool: NodePool, base: Node, value: Node, axis: int, start: int) -> Node:
+def write_slice(pool: NodePool, base: Node, value: Node, axis: int, start: int) -> Node:
     """Return `base` with `value` written at `start` of `axis`."""
     if value.shape == base.shape:
         return value
-    return pool.make("put", (base, value), base.shape, (axis, start))
+    return pool.make("write_slice", (base, value), base.shape, (axis, start))
 
 
 def reduce(pool: NodePool, x: Node, kind: str, axes: tuple[int, ...], keep: bool) -> Node:
@@ -144,8 +144,8 @@ def _push(pool: NodePool, x: Node, axis: int, start: int, size: int, depth: int)
             return _push_reshape(pool, x, axis, start, size, depth)
         case "concat":
             return _push_concat(pool, x, axis, start, size, depth)
-        case "put":
-            return _push_put(pool, x, axis, start, size, depth)
+        case "write_slice":
+            return _push_write_slice(pool, x, axis, start, size, depth)
         case "transpose":
             return transpose(pool, cut(pool, x.inputs[0], x.attrs[axis], start, size, depth), x.attrs)
         case "expand":
@@ -221,8 +221,8 @@ def _push_concat(pool: NodePool, x: Node, axis: int, start: int, size: int, dept
     return concat(pool, tuple(parts), axis)
 
 
-def _push_put(pool: NodePool, x: Node, axis: int, start: int, size: int, depth: int) -> Node | None:
-    while x.op == "put" and x.attrs[0] == axis:
+def _push_write_slice(pool: NodePool, x: Node, axis: int, start: int, size: int, depth: int) -> Node | None:
+    while x.op == "write_slice" and x.attrs[0] == axis:
         base, value = x.inputs
         at, width = x.attrs[1], value.shape[axis]
         if at <= start and start + size <= at + width:
@@ -230,7 +230,7 @@ def _push_put(pool: NodePool, x: Node, axis: int, start: int, size: int, depth: 
         if start < at + width and at < start + size:
             return None
         x = base
-    return None if x.op == "put" else cut(pool, x, axis, start, size, depth)
+    return None if x.op == "write_slice" else cut(pool, x, axis, start, size, depth)
 
 
 def linear(pool: NodePool, x: Node, weight: Node, bias: Node | None = None) -> Node:

@@ -18,7 +18,7 @@ _LEVELS: Final = 64
 """Maximum number of integers that a rounded value may take; each costs one comparison."""
 
 
-class _Writer:
+class _Primitives:
     """Elementwise operations on nodes and numbers."""
 
     def __init__(self, call: OperatorCall) -> None:
@@ -34,27 +34,27 @@ def _number(call: OperatorCall, name: str, default: float) -> float:
 
 
 def _softplus(call: OperatorCall) -> list[Value]:
-    return [_softplus_of(_Writer(call), call.node(0))]
+    return [_softplus_of(_Primitives(call), call.node(0))]
 
 
-def _softplus_of(w: _Writer, x: Node) -> Node:
+def _softplus_of(w: _Primitives, x: Node) -> Node:
     """``log(1 + exp(x))``, without overflow and with the derivative 1/2 at 0."""
     return w("add", w("mul", w("add", x, w("abs", x)), 0.5), w("log", w("add", w("exp", w("neg", w("abs", x))), 1.0)))
 
 
 def _softsign(call: OperatorCall) -> list[Value]:
-    w, x = _Writer(call), call.node(0)
+    w, x = _Primitives(call), call.node(0)
     return [w("div", x, w("add", w("abs", x), 1.0))]
 
 
 def _leaky_relu(call: OperatorCall) -> list[Value]:
-    w, x = _Writer(call), call.node(0)
+    w, x = _Primitives(call), call.node(0)
     slope = call.node(1) if call.operation.op == "PRelu" else _number(call, "alpha", 0.01)
     return [w("add", w("max", 0.0, x), w("mul", w("min", x, 0.0), slope))]
 
 
 def _elu(call: OperatorCall) -> list[Value]:
-    w, x = _Writer(call), call.node(0)
+    w, x = _Primitives(call), call.node(0)
     celu, selu = call.operation.op == "Celu", call.operation.op == "Selu"
     alpha = _number(call, "alpha", 1.67326319217681884765625 if selu else 1.0)
     low = w("min", x, 0.0)
@@ -63,21 +63,21 @@ def _elu(call: OperatorCall) -> list[Value]:
     return [w("mul", result, _number(call, "gamma", 1.05070102214813232421875)) if selu else result]
 
 
-def _hard_sigmoid_of(w: _Writer, x: Node, alpha: float, beta: float) -> Node:
+def _hard_sigmoid_of(w: _Primitives, x: Node, alpha: float, beta: float) -> Node:
     return w("min", w("max", w("add", w("mul", x, alpha), beta), 0.0), 1.0)
 
 
 def _hard_sigmoid(call: OperatorCall) -> list[Value]:
-    return [_hard_sigmoid_of(_Writer(call), call.node(0), _number(call, "alpha", 0.2), _number(call, "beta", 0.5))]
+    return [_hard_sigmoid_of(_Primitives(call), call.node(0), _number(call, "alpha", 0.2), _number(call, "beta", 0.5))]
 
 
 def _hard_swish(call: OperatorCall) -> list[Value]:
-    w, x = _Writer(call), call.node(0)
+    w, x = _Primitives(call), call.node(0)
     return [w("mul", x, _hard_sigmoid_of(w, x, 1 / 6, 0.5))]
 
 
 def _gelu(call: OperatorCall) -> list[Value]:
-    w, x = _Writer(call), call.node(0)
+    w, x = _Primitives(call), call.node(0)
     if call.attribute("approximate", "none") == "tanh":
         cubed = w("mul", w("mul", x, x), x)
         inner = w("tanh", w("mul", w("add", x, w("mul", cubed, 0.044715)), math.sqrt(2 / math.pi)))
@@ -87,18 +87,18 @@ def _gelu(call: OperatorCall) -> list[Value]:
 
 
 def _mish(call: OperatorCall) -> list[Value]:
-    w, x = _Writer(call), call.node(0)
+    w, x = _Primitives(call), call.node(0)
     return [w("mul", x, w("tanh", _softplus_of(w, x)))]
 
 
 def _swish(call: OperatorCall) -> list[Value]:
-    w, x = _Writer(call), call.node(0)
+    w, x = _Primitives(call), call.node(0)
     alpha = _number(call, "alpha", 1.0)
     return [w("mul", x, w("sigmoid", x if alpha == 1.0 else w("mul", x, alpha)))]
 
 
 def _thresholded_relu(call: OperatorCall) -> list[Value]:
-    w, x = _Writer(call), call.node(0)
+    w, x = _Primitives(call), call.node(0)
     return [w("where", w("gt", x, _number(call, "alpha", 1.0)), x, 0.0)]
 
 
@@ -150,7 +150,7 @@ def _levels(call: OperatorCall, kind: str, x: Node, first: int, last: int) -> No
     """Write rounding as a sum of steps: ``floor(x) = first + (x >= first + 1) + …``; halves are rounded to even numbers."""
     if last - first > _LEVELS:
         raise NotYetError(f"{call.where}: it rounds to {last - first + 1} levels; snnc reads at most {_LEVELS}. Clip to fewer.")
-    w = _Writer(call)
+    w = _Primitives(call)
     steps = []
     for level in range(first + 1, last + 1):
         at = {"Floor": level, "Ceil": level - 1, "Round": level - 0.5}[kind]

@@ -19,6 +19,6 @@ HANDLERS: Final[Mapping[str, Handler]] = {
 }
 """The handlers of the ONNX operators."""
 MARKED: Final[Mapping[str, Handler]] = {**HANDLERS, **elementwise.MARKED}
-"""The same, for a file with marks of detached values."""
+"""The handlers for a file with marks of detached values."""
 DESCRIBED: Final[Mapping[str, Handler]] = {**HANDLERS, **elementwise.DESCRIBED}
-"""The same, for a file with a description of its network by snnc."""
+"""The handlers for a file with snnc's description of its network."""

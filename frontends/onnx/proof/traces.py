@@ -13,7 +13,7 @@ from snnc.compiler.neurons.expression import Expression, Symbol
 from snnc.frontends.onnx.flattening.evaluate import Inputs
 from snnc.frontends.onnx.flattening.node import Array, Node, NodePool, Shape
 from snnc.frontends.onnx.recovery.equations import is_spike
-from snnc.frontends.onnx.recovery.naming import Named
+from snnc.frontends.onnx.recovery.naming import NamedEquations
 from snnc.frontends.onnx.reroll.step import RecoveredStep
 
 
@@ -55,7 +55,7 @@ class Trace:
 
 
 @dataclass(frozen=True, eq=False)
-class Built:
+class TracedGraph:
     """A graph with the correspondence to its file."""
 
     graph: Graph
@@ -108,17 +108,17 @@ class Imported:
         return size if isinstance(size, int) else None
 
 
-def traces_of(step: RecoveredStep, named: Named, name: str, population: Population) -> tuple[Trace, ...]:
+def traces_of(step: RecoveredStep, named: NamedEquations, name: str, population: Population) -> tuple[Trace, ...]:
     """Return the traces of one population: its states, then its outputs."""
     lines = {line.target: line.value for line in population.model.equations}
     ports = {port: cls for cls, port in (*named.outputs.items(), *named.states.items())}
     order = [p for p in (*population.model.states, *population.model.outputs) if p in ports]
     found = []
     for port in dict.fromkeys(order):
-        made = step.classes[ports[port]]
-        nodes = {t: early[0] for t, early in made.forced.items()} | made.nodes
+        step_class = step.classes[ports[port]]
+        nodes = {t: early[0] for t, early in step_class.forced.items()} | step_class.nodes
         fires = is_spike_port(lines, port)
-        found.append(Trace(name, port, fires, nodes, made.shape, step.batch[made.id], population.shape))
+        found.append(Trace(name, port, fires, nodes, step_class.shape, step.batch[step_class.id], population.shape))
     return tuple(found)
 
 

@@ -1,4 +1,4 @@
-"""States of a single step that share a tensor, separated: several populations' states, and buffers that shift by one entry a step.
+"""Separate the states that share a tensor of a single step: states of several populations, and buffers that shift by one entry per step.
 
 The way in which a step joins the tensor at its end shows its parts. The first step then reads the parts joined in the
 same way, so slices of it reach them as slices of a stack reach its entries.
@@ -136,7 +136,7 @@ def with_advice(error: OnnxError, pool: NodePool, states: Iterable[str]) -> Onnx
 
 def joined(pool: NodePool, node: Node) -> Node:
     """Return a joined value, made by Concat or by writing entries into it, as one Concat of the same parts at every step."""
-    if node.op == "put":
+    if node.op == "write_slice":
         axis, at = node.attrs
         stop = at + node.inputs[1].shape[axis]
         ends = ((0, at), (stop, node.shape[axis] - stop))

@@ -31,13 +31,13 @@ from snnc.compiler.ir.graph import (
 from snnc.compiler.neurons.neuron import NeuronModel
 from snnc.frontends.common.recognise import recognise
 from snnc.frontends.onnx.errors import NotYetError, ReadoutError, StepGraphError
-from snnc.frontends.onnx.proof.traces import Built, Trace, traces_of
+from snnc.frontends.onnx.proof.traces import Trace, TracedGraph, traces_of
 from snnc.frontends.onnx.recovery.detaching import Detach
 from snnc.frontends.onnx.recovery.equations import draft
 from snnc.frontends.onnx.recovery.grouping import Grouping, channel_bias
 from snnc.frontends.onnx.recovery.initial import Start
 from snnc.frontends.onnx.recovery.layers import layer_of, scale_of, selection
-from snnc.frontends.onnx.recovery.naming import Named, name
+from snnc.frontends.onnx.recovery.naming import NamedEquations, name
 from snnc.frontends.onnx.recovery.states import States
 from snnc.frontends.onnx.reroll.roll import Const, InputRef, Operand, Ref
 from snnc.frontends.onnx.reroll.step import RecoveredStep, Result
@@ -79,7 +79,7 @@ class FileFacts:
 
 @dataclass(frozen=True, eq=False)
 class BuildPlan:
-    """Everything that :func:`build` reads."""
+    """The input of :func:`build`."""
 
     file: FileFacts
     step: RecoveredStep
@@ -89,13 +89,13 @@ class BuildPlan:
     visible: set[int]
 
 
-class _Builder:
+class _GraphBuilder:
     def __init__(self, plan: BuildPlan) -> None:
         self.plan = plan
         self.step = plan.step
         self.graph = Graph(plan.file.title, plan.file.steps)
         self.places: dict[int, OutputPlace] = {}
-        self.named: dict[int, Named] = {}
+        self.named: dict[int, NamedEquations] = {}
         self.traces: list[Trace] = []
         self.pending: list[tuple[Operand, str, str, Shape | None]] = []
         self.shaped: dict[tuple[OutputPlace, int, Shape], str] = {}
@@ -153,7 +153,7 @@ class _Builder:
         if fused is not None:
             constant = next(o for o in self.step.operands(fused) if isinstance(o, Const))
             bias = channel_bias(self.step, cls, constant.value)
-        if self.step.classes[cls].op == "pick" and len(self.step.operands(cls)) > 1:
+        if self.step.classes[cls].op == "gather" and len(self.step.operands(cls)) > 1:
             self.joined(cls)
             return
         base, operation, operands, read_shape = layer_of(self.step, cls, bias)
@@ -164,40 +164,40 @@ class _Builder:
             self.read(self.step.through_layout(operand), self.places[cls].node, str(k) if concat else "", shape)
 
     def joined(self, cls: int) -> None:
-        """Add a pick of several sources, which are concatenated first."""
+        """Add a gather of several sources, which are concatenated first."""
         step = self.step
-        pick, sources = step.classes[cls].attrs[0], step.operands(cls)
+        gather, sources = step.classes[cls].attrs[0], step.operands(cls)
         sizes = [math.prod(step.full(o)) for o in sources]
         node = self.graph.add(self.fresh("concat"), Concat(0))
         for k, operand in enumerate(sources):
             self.read(operand, node, str(k), (sizes[k],))
-        if not (pick.plain and pick.index.size == sum(sizes)):
-            joined, node = node, self.graph.add(self.fresh("pick"), selection(pick, sum(sizes)))
+        if not (gather.plain and gather.index.size == sum(sizes)):
+            joined, node = node, self.graph.add(self.fresh("pick"), selection(gather, sum(sizes)))
             self.graph.connect(joined, node)
-        self.places[cls] = OutputPlace(node, "", (pick.index.size,))
+        self.places[cls] = OutputPlace(node, "", (gather.index.size,))
 
     def population(self, group: int, visible: set[int]) -> None:
         """Add a population."""
         step, states = self.step, self.plan.states[group]
         members = self.plan.groups.members(group)
         shapes = {step.samples[c] for c in members}
-        made = draft(step, members, states, visible, self.plan.file.detach)
-        shapes |= {step.operand_sample(p) for p in made.ports}
+        equations = draft(step, members, states, visible, self.plan.file.detach)
+        shapes |= {step.operand_sample(p) for p in equations.ports}
         if len(shapes) != 1:
             raise NotYetError(f"elementwise operations that mix the shapes {sorted(map(list, shapes))} are not read yet.")
-        named = name(made, states, visible)
+        named = name(equations, states, visible)
         scale = scale_of(named, step.graph_shape(members[-1]))
         if scale is not None:
             place = OutputPlace(self.graph.add(self.fresh("scale"), scale), "", step.graph_shape(members[-1]))
             self.places.update(dict.fromkeys(named.outputs, place))
-            self.read(made.ports[0], place.node, "", place.shape)
+            self.read(equations.ports[0], place.node, "", place.shape)
             return
         outputs = tuple(dict.fromkeys(named.outputs[c] for c in sorted(visible, key=lambda c: _rank(named.outputs[c]))))
         parameters = {k: np.asarray(v, np.float32) for k, v in named.parameters.items()}
         initial = self.initial(states, named)
         defaults = {k: (1.0 if k == "threshold" else 0.0) for k in parameters}
         model = NeuronModel("custom", named.ports, dict.fromkeys(named.deep.values(), 0.0), defaults, named.lines, outputs)
-        if not made.ports:
+        if not equations.ports:
             raise StepGraphError("snnc does not read neurons that read only their own state; every population needs an input.")
         facts = recognise(model, parameters)
         if facts is not None:
@@ -209,10 +209,10 @@ class _Builder:
         self.traces.extend(traces_of(step, named, node, population))
         self.named[group] = named
         self.places.update({c: OutputPlace(node, port, shape) for c, port in named.outputs.items()})
-        for operand, port in zip(made.ports, named.ports, strict=True):
+        for operand, port in zip(equations.ports, named.ports, strict=True):
             self.read(operand, node, port, shape)
 
-    def initial(self, states: States, named: Named) -> dict[str, Array]:
+    def initial(self, states: States, named: NamedEquations) -> dict[str, Array]:
         """Return the initial states that are not zero."""
         found: dict[str, Array] = {}
         for (cls, k), label in named.deep.items():
@@ -226,9 +226,9 @@ def _rank(port: str) -> tuple[bool, bool, str]:
     return (not port.startswith("s"), not port.startswith("y"), port)
 
 
-def build(plan: BuildPlan) -> Built:
+def build(plan: BuildPlan) -> TracedGraph:
     """Return the graph of a recovered step, and the step's values in its populations."""
-    builder = _Builder(plan)
+    builder = _GraphBuilder(plan)
     step, groups = plan.step, plan.groups
     done: set[int] = set()
     for cls in groups.order:
@@ -250,7 +250,7 @@ def build(plan: BuildPlan) -> Built:
     builder.connect()
     _check_cycles(builder.graph)
     _state_inputs(builder)
-    return Built(builder.graph, tuple(builder.traces))
+    return TracedGraph(builder.graph, tuple(builder.traces))
 
 
 def visible_classes(step: RecoveredStep, groups: Grouping) -> set[int]:
@@ -271,7 +271,7 @@ def visible_classes(step: RecoveredStep, groups: Grouping) -> set[int]:
     return found
 
 
-def _output(builder: _Builder, name: str) -> None:
+def _output(builder: _GraphBuilder, name: str) -> None:
     step = builder.step
     result = next(r for r in step.results if r.name == name)
     if isinstance(result.value, Const):
@@ -318,7 +318,7 @@ def _check_cycles(graph: Graph) -> None:
         raise StepGraphError(f"the recovered network has a cycle without delay ({cycle}); snnc cannot order its populations.")
 
 
-def _state_inputs(builder: _Builder) -> None:
+def _state_inputs(builder: _GraphBuilder) -> None:
     plan = builder.plan
     for given, cls in plan.start.inputs.items():
         group = plan.groups.group.get(cls)

@@ -1,4 +1,4 @@
-"""Trainable constants of a file: the module's parameter for each, or its computation from parameters.
+"""Trainable constants of a file: the parameter of the module that each is, or its computation from parameters.
 
 An export of snnc's own names the parameters of neurons. A value that the module computes from parameters stays an expression in the
 neuron's equations, so the parameters have the module's gradients. If the expression is an invertible function of one parameter, its

@@ -16,7 +16,7 @@ from snnc.frontends.onnx.writer.hidden import Observed
 
 @dataclass(frozen=True)
 class Comparison:
-    """How one output differs; `theirs` is ONNX Runtime or another simulator.
+    """Differences in one output between snnc and ONNX Runtime or another simulator, called `theirs`.
 
     Attributes
     ----------
@@ -64,7 +64,7 @@ def compare(name: str, operation: Output, ours: Array, theirs: Array, tolerance:
 
 
 def _first(operation: Output, wrong: Array) -> tuple[int | None, int | None]:
-    """Step and sample of the first mismatch."""
+    """Return the step and sample of the first mismatch."""
     if not wrong.any():
         return None, None
     time, batch = operation.layout.time_axis, operation.layout.batch_axis
@@ -81,7 +81,7 @@ def _first(operation: Output, wrong: Array) -> tuple[int | None, int | None]:
 
 @dataclass(frozen=True)
 class PortComparison:
-    """How one spike output or one state of a population differs.
+    """Differences in one spike output or one state of a population.
 
     Attributes
     ----------

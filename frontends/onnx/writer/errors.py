@@ -108,7 +108,7 @@ class StateLostError(OnnxWriteError):
 
 
 class UnknownFormError(OnnxWriteError):
-    """The requested form of an ONNX file is not one that snnc writes."""
+    """snnc does not write the requested form of an ONNX file."""
 
     code = "SNNC-E261"
 
@@ -126,6 +126,6 @@ class TorchFunctionError(OnnxWriteError):
 
 
 class TorchTrainingError(OnnxWriteError):
-    """A layer of a PyTorch module cannot be imported as it trains: its dropout or batch normalisation has no counterpart in snnc."""
+    """A dropout or batch normalisation of a PyTorch module has no counterpart in snnc, so the module cannot be imported for training."""
 
     code = "SNNC-E277"

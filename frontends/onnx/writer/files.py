@@ -30,7 +30,7 @@ def save(model: ModelProto, arrays: Mapping[str, Array], path: Path, inside: int
     CheckerError
         ONNX's checker refuses the model.
     WeightsTooLargeError
-        It is larger than a file can be.
+        The model is larger than a file can be.
     """
     outside = sum(a.nbytes for a in arrays.values()) > inside
     data = path.name + ".data"

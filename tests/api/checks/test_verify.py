@@ -437,7 +437,7 @@ def test_the_outputs_of_a_project_are_those_of_its_own_program(tmp_path, monkeyp
 
         def __init__(self, folder, arrays, trust):
             asked.append(folder)
-            self.session = verifying.open_graph(snnc.load(MODEL), verifying.Options())
+            self.session = verifying.open_graph(snnc.load(MODEL), verifying.CompileOptions())
             self.program, self.graph = self.session.program, self.session.graph
 
         def run(self, *arguments):

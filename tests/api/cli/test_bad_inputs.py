@@ -168,7 +168,7 @@ def test_a_cache_folder_that_cannot_be_written_is_told_with_the_knob(capsys, tmp
     arguments = ["run", tmp_path / "out", "--inputs", tmp_path / "x.npz", "--outputs", tmp_path / "y.npz"]
     assert cli.run_command([str(a) for a in arguments]) == 2
     err = capsys.readouterr().err
-    assert err.startswith(f"error: SNNC-E028: snnc keeps what it builds in '{cache}'")
+    assert err.startswith(f"error: SNNC-E028: snnc stores its builds in '{cache}'")
     assert "SNNC_CACHE=" in err
     assert not (tmp_path / "y.npz").exists()
 
@@ -203,7 +203,7 @@ def test_without_a_home_what_needs_no_build_works_and_the_rest_says_what_to_set(
         status, said = call("run", tmp_path / target, "--inputs", tmp_path / "x.npz", "--outputs", tmp_path / "y.npz")
         assert status == (0 if target == "reference" else 2)
         assert target == "reference" or said.err.startswith(
-            "error: SNNC-E028: snnc keeps what it builds in the home folder, and there is none"
+            "error: SNNC-E028: snnc stores its builds in the home folder, and there is none"
         )
         assert target == "reference" or "SNNC_CACHE=FOLDER" in said.err
     monkeypatch.setenv("SNNC_CACHE", str(tmp_path / "cache"))

@@ -14,7 +14,7 @@ from snnc.backends.folders.folder_lock import locked
 from snnc.backends.folders.manifest import TRAINED
 from snnc.backends.runtime.errors import WeightFileError
 from snnc.backends.runtime.weights import load_weights, weight_file_bytes
-from snnc.backends.training.checkpoint import read_position
+from snnc.backends.training.saving.checkpoint import read_position
 from snnc.cli import main as cli
 
 PAUSED = """

@@ -24,8 +24,8 @@ import numpy as np
 import snnc
 from snnc.backends.folders.manifest import PROFILE, TRAINED, TRAINED_LOCK
 from snnc.backends.runtime.weights import read_weight_file
-from snnc.backends.training import progress
-from snnc.backends.training.checkpoint import Position, position_in, save_checkpoint
+from snnc.backends.training.saving import progress
+from snnc.backends.training.saving.checkpoint import Position, position_in, save_checkpoint
 from snnc.cli.main import run_command
 
 SAMPLES, BATCH = 23, 5

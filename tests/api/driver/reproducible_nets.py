@@ -11,7 +11,7 @@ from snnc.compiler.losses.optimizers import Adam
 from snnc.compiler.neurons.surrogates.library import parse_surrogate
 from snnc.driver.compiling import compile_to_folder
 from snnc.driver.loading import as_graph
-from snnc.options.compile_options import Options
+from snnc.options.compile_options import CompileOptions
 
 ADAPTIVE = {
     "states": {"v": 0, "b": 0},
@@ -54,7 +54,7 @@ for kind in ("recurrent", "adaptive", "convolutional"):
     for target in ("cpu", "gc200"):
         with tempfile.TemporaryDirectory() as above:
             folder = Path(above) / "project"
-            compile_to_folder(as_graph(network(kind)), Options(target=target, **OPTIONS), folder)
+            compile_to_folder(as_graph(network(kind)), CompileOptions(target=target, **OPTIONS), folder)
             total = hashlib.sha256()
             for path in sorted(folder.rglob("*")):
                 if path.is_file():

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from nets import dense
 
-from snnc.backends.training.batches import ArrayBatches, EpochOrders
-from snnc.backends.training.checkpoint import Position, TrainingRecipe
+from snnc.backends.training.data.batches import ArrayBatches, EpochOrders
 from snnc.backends.training.loop import train
 from snnc.backends.training.plan import BatchSchedule
+from snnc.backends.training.saving.checkpoint import Position, TrainingRecipe
 from snnc.compiler.ir.arrays.randomness import Stream
 from snnc.compiler.losses import parse_loss
 from snnc.compiler.losses.optimizers import Adam
@@ -23,7 +23,7 @@ from snnc.compiler.neurons.surrogates.library import parse_surrogate
 from snnc.driver.compiling import compile_to_folder
 from snnc.frontends.dsl import initialisers
 from snnc.frontends.dsl.initialisers import Fans
-from snnc.options.compile_options import Options
+from snnc.options.compile_options import CompileOptions
 
 ORDERS = [[6, 7, 2, 1], [4, 5, 3, 0], [6, 0, 4, 1], [5, 2, 3, 7]]
 INITIAL = {
@@ -124,7 +124,7 @@ def test_an_adjoint_is_the_same_text_for_every_version_of_sympy():
 def test_an_emitted_program_calls_no_function_whose_last_bit_differs_between_libraries(tmp_path):
     """Of ``expf`` and ``logf`` all versions of the GNU library return the same numbers; ``expm1f`` and ``tanhf`` changed with 2.41."""
     options = {"loss": parse_loss("ce_count"), "optimizer": Adam(1e-3), "steps": 5, "batch": 2}
-    compile_to_folder(dense(np.random.default_rng(0)), Options(target="gc200", **options), tmp_path / "project")
+    compile_to_folder(dense(np.random.default_rng(0)), CompileOptions(target="gc200", **options), tmp_path / "project")
     text = "\n".join(path.read_text() for path in (tmp_path / "project").rglob("*.[ch]pp"))
     found = set(re.findall(r"\b(?:exp2?|expm1|log2?|log1p|pow|tanh|erf|sin|cos)f?(?=\()", text))
     assert found == {"expf", "logf"}

@@ -13,7 +13,7 @@ import snnc
 from snnc.backends.registry import BACKENDS, backend_of
 from snnc.driver.compiling import session_for
 from snnc.errors import NoTimeStepError, OptionConflictError, OptionNeedsLossError, OptionTargetError, OptionValueError
-from snnc.options.compile_options import Options, from_data, options, to_data
+from snnc.options.compile_options import CompileOptions, from_data, options, to_data
 from snnc.options.table import RULES, taken_by
 
 SIZES = {"steps": STEPS, "batch": BATCH}
@@ -107,7 +107,11 @@ CELLS = {
     "truncate": [Cell(2, emitted)],
     "input_gradients": [Cell(True, emitted)],
     "seed": [Cell(5, trained)],
-    "capacity": [Cell(3, sends("capacity"), beside={"mode": "drop"}, than=1)],
+    "capacity": [
+        Cell(3, sends("capacity"), beside={"mode": "drop"}, than=1),
+        Cell("50 %", sends("capacity"), beside={"mode": "drop"}, than=1),
+        Cell({"hidden": 3}, sends("capacity"), beside={"mode": "drop"}, than={"hidden": 4}),
+    ],
     "mode": [Cell("drop", sends("mode"), along={"capacity": 1})],
     "drop": [Cell("random", emitted, beside={"mode": "drop", "capacity": 3})],
     "calibrate": [Cell(np.ones((STEPS, 2, 12), np.float32), lambda m: m.plan.activity_source)],
@@ -186,7 +190,7 @@ def test_an_option_is_refused_or_has_its_effect(folder, plain, monkeypatch, name
 
 def test_every_option_has_a_rule_and_a_cell():
     own = set(inspect.signature(snnc.compile).parameters) - {"model", "target", "output", "overwrite"}  # where the project goes
-    kept = {f.name for f in fields(Options)} - {"target"}
+    kept = {f.name for f in fields(CompileOptions)} - {"target"}
     read = set(inspect.signature(options).parameters) - {"target", "trial"}
     assert own | kept | read == set(RULES) == set(CELLS)
 
@@ -194,17 +198,24 @@ def test_every_option_has_a_rule_and_a_cell():
 @pytest.mark.parametrize("backend", BACKENDS, ids=lambda backend: backend.name)
 def test_a_target_takes_options_under_their_names_with_their_defaults(backend):
     """What is no option of a user has a default, which the driver fills in."""
-    known = {f.name: f.default for f in fields(Options) if f.name != "target"}
+    known = {f.name: f.default for f in fields(CompileOptions) if f.name != "target"}
     own = {f.name: f.default for f in fields(backend.options) if f.name != "target"}
     assert own.items() >= {(name, default) for name, default in known.items() if name in own}
     assert own.keys() - known.keys() <= {"calibrate", "strategy", "others", "common", "device", "embedded"}
     assert {name for name in known if taken_by(name, backend) != "refused"} == own.keys() & known.keys()
 
 
+def test_the_command_line_and_python_have_the_same_defaults():
+    known = {f.name: f.default for f in fields(CompileOptions)}
+    assert {name: rule.default for name, rule in RULES.items() if rule.help and name in known} == {
+        name: known[name] for name, rule in RULES.items() if rule.help and name in known
+    }
+
+
 @pytest.mark.parametrize("target", TARGETS)
 def test_defaults_and_values_that_ask_for_nothing_are_taken_everywhere(folder, monkeypatch, target):
     monkeypatch.chdir(folder)
-    defaults = {f.name: f.default for f in fields(Options) if f.name != "target"}
+    defaults = {f.name: f.default for f in fields(CompileOptions) if f.name != "target"}
     assert MISSING not in defaults.values()
     assert options(TARGETS[target], **defaults) == options(TARGETS[target])
     for name, rule in RULES.items():
@@ -237,13 +248,13 @@ def test_options_of_dropping_without_effect_are_refused():
     with pytest.raises(OptionValueError, match="one of lowest, random"):
         options("cpu", mode="drop", capacity=3, drop="highest")
     for policy in ("lowest", "random"):
-        chosen = Options("cpu", capacity=3, mode="drop", drop=policy)
+        chosen = CompileOptions("cpu", capacity=3, mode="drop", drop=policy)
         assert from_data(to_data(chosen)) == chosen
         assert ("drop" in to_data(chosen)) == (policy == "random")
 
 
 def test_options_of_an_older_project_are_read_whatever_the_target_takes():
-    older = Options("cpu", capacity=3, mode="drop", recompute=4, streaming="history", parts=2, truncate=3)
+    older = CompileOptions("cpu", capacity=3, mode="drop", recompute=4, streaming="history", parts=2, truncate=3)
     data = to_data(older)
     assert from_data(data) == older
     del data["loss_output"]
@@ -258,13 +269,14 @@ def test_seconds_a_step_are_for_models_in_continuous_time(model):
 
 
 def test_another_target_runs_with_those_options_that_it_takes(tmp_path):
-    chosen = Options("cpu", memory=10**6, threads=2, precision="bfloat16", loss=options(loss="ce_count").loss, truncate=3, steps=9)
-    assert chosen.retargeted("gc200") == Options("gc200", steps=9)
-    assert chosen.retargeted("cuda") == Options("cuda", steps=9, memory=10**6)
-    assert Options("gc200", mode="drop").retargeted("reference") == Options("reference")
-    assert Options("gc200", mode="drop", capacity=3).retargeted("reference") == Options("reference", mode="drop", capacity=3)
-    assert Options("gc200", capacity=3).retargeted("reference") == Options("reference")
-    assert Options("cpu", mode="drop", capacity=3, drop="random").retargeted("cuda") == Options("cuda")
+    chosen = CompileOptions("cpu", memory=10**6, threads=2, precision="bfloat16", loss=options(loss="ce_count").loss, truncate=3, steps=9)
+    assert chosen.retargeted("gc200") == CompileOptions("gc200", steps=9)
+    assert chosen.retargeted("cuda") == CompileOptions("cuda", steps=9, memory=10**6)
+    assert CompileOptions("gc200", mode="drop").retargeted("reference") == CompileOptions("reference")
+    assert CompileOptions("gc200", mode="drop", capacity=3).retargeted("reference") == CompileOptions("reference", mode="drop", capacity=3)
+    assert CompileOptions("gc200", capacity=3).retargeted("reference") == CompileOptions("reference")
+    drops = {"mode": "drop", "capacity": 3, "drop": "random"}
+    assert CompileOptions("cpu", **drops).retargeted("cuda") == CompileOptions("cuda", **drops)
 
 
 def test_a_project_that_drops_spikes_says_so_where_it_is_compared_or_moved(folder, monkeypatch):

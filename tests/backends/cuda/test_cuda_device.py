@@ -17,7 +17,7 @@ from snnc.backends.cuda.engine import CudaEngine
 from snnc.backends.cuda.errors import GpuMissingError, NvccMissingError
 from snnc.backends.reference.engine import ReferenceEngine
 from snnc.backends.runtime.events import Events
-from snnc.backends.training.ranks import Ranks
+from snnc.backends.training.updates.ranks import Ranks
 from snnc.compiler.errors import SnncError
 from snnc.compiler.losses import parse_loss
 from snnc.compiler.losses.optimizers import Adam

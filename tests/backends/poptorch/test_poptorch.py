@@ -21,7 +21,7 @@ from snnc.backends.runtime.errors import NotTrainableError  # noqa: E402
 from snnc.compiler.lowering.lower import lower  # noqa: E402
 from snnc.compiler.tiles import make_plan  # noqa: E402
 from snnc.driver.stages import open_engine  # noqa: E402
-from snnc.options.compile_options import Options  # noqa: E402
+from snnc.options.compile_options import CompileOptions  # noqa: E402
 from snnc.project.compiled import Compiled  # noqa: E402
 
 TRAINED = [name for name, case in CASES.items() if case[1] is not None]
@@ -208,7 +208,8 @@ def test_the_package_is_a_layer_of_a_larger_model():
 
 def test_the_session_of_a_package_runs_the_operation():
     case = package("several inputs")
-    engine = open_engine(Compiled(several_inputs(np.random.default_rng(3)), Options("poptorch"), case.program, case.plan), case.folder)
+    graph = several_inputs(np.random.default_rng(3))
+    engine = open_engine(Compiled(graph, CompileOptions("poptorch"), case.program, case.plan), case.folder)
     assert isinstance(engine, PopTorchEngine)
     reference = case.reference()
     inputs, _ = case.data(6)

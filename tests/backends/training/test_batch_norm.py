@@ -146,7 +146,7 @@ def test_updates_and_running_statistics_are_those_of_pytorch(target, each_step, 
 
 @pytest.mark.parametrize("target", ["reference", "cpu"])
 def test_dropout_has_the_same_mask_in_every_pass_of_an_update(target):
-    from snnc.backends.training.masks import masks_of
+    from snnc.backends.training.updates.masks import masks_of
 
     x, y = data()
     with snnc.compile(network(dropout=True), target, steps=STEPS, **TRAINING) as session:

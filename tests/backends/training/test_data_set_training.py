@@ -9,8 +9,8 @@ from test_progress import BATCH, SAMPLES, STEPS, TARGETS, Ended, assert_same, co
 import snnc
 from snnc.backends.folders.folder_lock import FolderInUseError
 from snnc.backends.runtime.errors import BatchesError, DivergedError, ResumeError, TrainingOptionError
-from snnc.backends.training.checkpoint import Checkpoints, read_position
-from snnc.backends.training.schedules import Linear, Plateau
+from snnc.backends.training.saving.checkpoint import Checkpoints, read_position
+from snnc.backends.training.schedules import LinearSchedule, Plateau
 
 
 @dataclass(frozen=True)
@@ -142,11 +142,11 @@ def test_another_data_set_is_not_resumed(tmp_path):
 
 
 def test_a_schedule_in_epochs_knows_how_many_updates_a_data_set_has():
-    seen, rate = [], Linear(0.1, 0.01, epochs=2)
+    seen, rate = [], LinearSchedule(0.1, 0.01, epochs=2)
     with compiled() as session:
         session.fit(data_set(), epochs=3, learning_rate=rate, callback=seen.append)
     assert [p.update for p in seen] == list(range(15))
-    assert [p.learning_rate for p in seen] == [Linear(0.1, 0.01, updates=10)(p.update) for p in seen]
+    assert [p.learning_rate for p in seen] == [LinearSchedule(0.1, 0.01, updates=10)(p.update) for p in seen]
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")

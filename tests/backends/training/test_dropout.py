@@ -7,7 +7,7 @@ import snnc
 from snnc.backends.cuda.errors import CHECK_ON_HOST
 from snnc.backends.poptorch.errors import UnsupportedOnPopTorchError
 from snnc.backends.runtime.errors import UnsharedTargetError
-from snnc.backends.training.masks import check_alone, masks_of, uniform
+from snnc.backends.training.updates.masks import check_alone, masks_of, uniform
 from snnc.compiler.errors import NeuronDefinitionError
 
 STEPS, BATCH, INPUTS, HIDDEN, CLASSES = 6, 4, 5, 16, 3

@@ -13,7 +13,7 @@ import pytest
 
 import snnc
 from snnc.backends.runtime.weights import read_weight_file
-from snnc.backends.training.checkpoint import position_in
+from snnc.backends.training.saving.checkpoint import position_in
 
 SAMPLES, BATCH, EPOCHS, STEPS = 23, 4, 4, 8
 

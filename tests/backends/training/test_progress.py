@@ -24,7 +24,7 @@ from snnc.backends.runtime.errors import (
 )
 from snnc.backends.runtime.weights import load_weights, read_weight_file, weight_file_bytes
 from snnc.backends.session import BackendSession
-from snnc.backends.training.checkpoint import Checkpoints, read_position, seconds_of
+from snnc.backends.training.saving.checkpoint import Checkpoints, read_position, seconds_of
 from snnc.compiler.files import durable
 from snnc.compiler.losses import parse_loss
 from snnc.compiler.lowering.lower import lower

@@ -13,8 +13,8 @@ from ranks_cases import BATCH, CASES, SAMPLES, fitted, samples_of, session_of
 import snnc
 from snnc.backends.cuda.errors import CHECK_ON_HOST
 from snnc.backends.runtime.errors import RanksGroupError, ShareError, UnsharedTargetError
-from snnc.backends.training import ranks
-from snnc.backends.training.checkpoint import read_position
+from snnc.backends.training.saving.checkpoint import read_position
+from snnc.backends.training.updates import ranks
 from snnc.compiler.errors import ToolMissingError
 
 HERE = Path(__file__).parent

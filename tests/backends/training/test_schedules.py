@@ -6,15 +6,15 @@ import pytest
 
 from snnc.backends.training.schedules import (
     ByEpoch,
-    Constant,
+    ConstantSchedule,
     Cosine,
     Exponential,
-    Linear,
-    Moment,
+    LinearSchedule,
     OneCycle,
     Plateau,
     ScheduleError,
-    Steps,
+    StepSchedule,
+    TrainingPosition,
     WarmUp,
     parse_schedule,
     schedule_text,
@@ -40,10 +40,10 @@ def of_torch(base, make, updates=UPDATES):
 
 
 CASES = {
-    "linear": (Linear(0.1, 0.025, updates=13), 0.1, lambda o: lr_scheduler.LinearLR(o, 1.0, 0.25, total_iters=13), UPDATES),
-    "linear up": (Linear(0.01, 0.1, updates=7), 0.1, lambda o: lr_scheduler.LinearLR(o, 0.1, 1.0, total_iters=7), UPDATES),
-    "steps": (Steps(0.3, updates=[5, 11, 12]), 0.3, lambda o: lr_scheduler.MultiStepLR(o, [5, 11, 12]), UPDATES),
-    "steps by half": (Steps(0.3, 0.5, updates=[9]), 0.3, lambda o: lr_scheduler.MultiStepLR(o, [9], 0.5), UPDATES),
+    "linear": (LinearSchedule(0.1, 0.025, updates=13), 0.1, lambda o: lr_scheduler.LinearLR(o, 1.0, 0.25, total_iters=13), UPDATES),
+    "linear up": (LinearSchedule(0.01, 0.1, updates=7), 0.1, lambda o: lr_scheduler.LinearLR(o, 0.1, 1.0, total_iters=7), UPDATES),
+    "steps": (StepSchedule(0.3, updates=[5, 11, 12]), 0.3, lambda o: lr_scheduler.MultiStepLR(o, [5, 11, 12]), UPDATES),
+    "steps by half": (StepSchedule(0.3, 0.5, updates=[9]), 0.3, lambda o: lr_scheduler.MultiStepLR(o, [9], 0.5), UPDATES),
     "cosine": (Cosine(0.2, 0.01, updates=15), 0.2, lambda o: lr_scheduler.CosineAnnealingLR(o, 15, 0.01), 16),
     "cosine that rises": (Cosine(0.2, 0.01, updates=15, rises=True), 0.2, lambda o: lr_scheduler.CosineAnnealingLR(o, 15, 0.01), UPDATES),
     "exponential": (Exponential(0.3, factor=0.8), 0.3, lambda o: lr_scheduler.ExponentialLR(o, 0.8), UPDATES),
@@ -87,7 +87,7 @@ def test_a_length_in_epochs_is_that_many_updates(case):
         with pytest.raises(ScheduleError, match=r"SNNC-E590: .*give updates="):
             epochs(0)
         for update in range(0, UPDATES * batches, batches):
-            found = value_at(epochs, Moment(update, update // batches, batches))
+            found = value_at(epochs, TrainingPosition(update, update // batches, batches))
             if batches == 1:
                 assert found == schedule(update)
             elif not case.startswith("one"):  # of a cycle, the last update counts, not the number of updates
@@ -112,7 +112,7 @@ def test_a_plateau_reduces_as_pytorch_does(given):
     scheduler = lr_scheduler.ReduceLROnPlateau(optimizer, **given)
     schedule = Plateau(0.1, **given)
     for epoch, loss in enumerate(LOSSES):
-        assert schedule.at(Moment(epoch, epoch, 1, LOSSES[:epoch])) == pytest.approx(optimizer.param_groups[0]["lr"], rel=1e-12)
+        assert schedule.at(TrainingPosition(epoch, epoch, 1, LOSSES[:epoch])) == pytest.approx(optimizer.param_groups[0]["lr"], rel=1e-12)
         scheduler.step(loss)
     with pytest.raises(ScheduleError, match="validation"):
         schedule(0)
@@ -120,14 +120,14 @@ def test_a_plateau_reduces_as_pytorch_does(given):
 
 def test_by_epoch_asks_a_function_of_the_epoch():
     schedule = ByEpoch(lambda epoch: 10 + epoch)
-    assert [schedule.at(Moment(update, update // 4, 4)) for update in range(9)] == [10] * 4 + [11] * 4 + [12]
+    assert [schedule.at(TrainingPosition(update, update // 4, 4)) for update in range(9)] == [10] * 4 + [11] * 4 + [12]
     torchs = of_torch(0.1, lambda o: lr_scheduler.CosineAnnealingLR(o, 5), 5)
     by_epoch = ByEpoch(Cosine(0.1, updates=5))
-    assert [by_epoch.at(Moment(3 * epoch + 2, epoch, 3)) for epoch in range(5)] == pytest.approx(torchs)
+    assert [by_epoch.at(TrainingPosition(3 * epoch + 2, epoch, 3)) for epoch in range(5)] == pytest.approx(torchs)
 
 
 def test_values_of_steps_are_the_given_ones():
-    schedule = Steps(-100, values=[-10, -1, 0.9], updates=[2, 4, 5])
+    schedule = StepSchedule(-100, values=[-10, -1, 0.9], updates=[2, 4, 5])
     assert [schedule(update) for update in range(7)] == [-100, -100, -10, -10, -1, 0.9, 0.9]
 
 
@@ -143,18 +143,18 @@ def test_an_exponential_goes_half_way_to_its_limit_with_each_update():
 TEXTS = {
     "exponential:-101,-0.1": Exponential(-101, -0.1),
     "exponential:0.1,factor=0.9": Exponential(0.1, factor=0.9),
-    "0.25": Constant(0.25),
-    "constant:3": Constant(3),
-    "linear:-100,0.9,updates=50": Linear(-100, 0.9, updates=50),
-    "linear:last=0.9, first=1, epochs=1.5": Linear(1, 0.9, epochs=1.5),
-    "steps:0.1,factor=0.5,epochs=30/60": Steps(0.1, 0.5, epochs=[30, 60]),
-    "steps:0.1,values=0.05/0.01,updates=3/6": Steps(0.1, values=[0.05, 0.01], updates=[3, 6]),
+    "0.25": ConstantSchedule(0.25),
+    "constant:3": ConstantSchedule(3),
+    "linear:-100,0.9,updates=50": LinearSchedule(-100, 0.9, updates=50),
+    "linear:last=0.9, first=1, epochs=1.5": LinearSchedule(1, 0.9, epochs=1.5),
+    "steps:0.1,factor=0.5,epochs=30/60": StepSchedule(0.1, 0.5, epochs=[30, 60]),
+    "steps:0.1,values=0.05/0.01,updates=3/6": StepSchedule(0.1, values=[0.05, 0.01], updates=[3, 6]),
     "cosine:1e-3,updates=8": Cosine(1e-3, updates=8),
     "cosine:1e-3,0,rises=true,updates=8": Cosine(1e-3, 0, rises=True, updates=8),
     "one_cycle:0.1,anneal=linear,epochs=4": OneCycle(0.1, anneal="linear", epochs=4),
     "plateau:0.1,0.5,patience=3": Plateau(0.1, 0.5, patience=3),
     "warm_up:epochs=2,factor=0.1+cosine:1e+1,epochs=18": WarmUp(Cosine(10, epochs=18), factor=0.1, epochs=2),
-    "by_epoch:linear:0.1,0,updates=20": ByEpoch(Linear(0.1, 0, updates=20)),
+    "by_epoch:linear:0.1,0,updates=20": ByEpoch(LinearSchedule(0.1, 0, updates=20)),
 }
 
 

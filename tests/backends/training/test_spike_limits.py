@@ -8,41 +8,18 @@ import snntorch.functional
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from indexed_nets import convolutional, sparse_recurrent
-from nets import dense, recurrent
+from limited_nets import BATCH, NETS, STEPS, events, program_of, same_training
+from nets import recurrent
 from option_cells import MACHINES
-from poplar_projects import machine, several_inputs
+from poplar_projects import machine
 from torch_spikes import fast_sigmoid_spike
 from windowed_nets import Windowed
 
 import snnc
 from snnc.backends.reference.engine import ReferenceEngine
 from snnc.backends.runtime.errors import SpikeLimitError
-from snnc.compiler.losses import parse_loss
-from snnc.compiler.losses.optimizers import SGD
-from snnc.compiler.lowering.lower import lower
 from snnc.compiler.lowering.spike_limits import SpikeLimit, choice_key, limited_sources, scores, sent
-from snnc.compiler.lowering.window_values import is_run_value
 from snnc.compiler.neurons.surrogates.library import fast_sigmoid
-
-STEPS, BATCH = 9, 5
-NETS = {make.__name__: make for make in (recurrent, several_inputs, convolutional, sparse_recurrent)}
-
-
-def events(random):
-    return dense(random, kind="spikes")
-
-
-def program_of(make, limit=None, window=None, optimizer=None):
-    return lower(
-        make(np.random.default_rng(3)),
-        loss=parse_loss("ce_count" if make is events else "ce_mean_membrane"),
-        loss_output=None if make is several_inputs else "y",
-        optimizer=optimizer or SGD(1e-2),
-        surrogate=fast_sigmoid(25.0),
-        gradient_window=window,
-        limit=limit,
-    )
 
 
 def step_by_step(program, x, target, limit):
@@ -124,20 +101,6 @@ def test_a_random_choice_keeps_every_spike_equally_often():
 
 def test_scores_are_the_same_with_any_version_of_numpy():
     assert scores(5, 3, np.arange(4)).tolist() == [1655493740, 2441505064, 3905391513, 3713242806]
-
-
-def same_training(engine, program, updates=3, tolerance=1e-5):
-    reference = ReferenceEngine(program)
-    for seed in range(updates):
-        inputs, labels = cpu_projects.data(program, STEPS, BATCH, seed, density=0.6)
-        loss, wanted = engine.train_batch(inputs, labels, 1e-2), reference.train_batch(inputs, labels, 1e-2)
-        assert loss == pytest.approx(wanted, rel=tolerance)
-    weights = {name: value for name, value in reference.get_parameters().items() if not is_run_value(name)}
-    for name, value in weights.items():
-        np.testing.assert_allclose(engine.get_parameters()[name], value, atol=2e-5, rtol=1e-4, err_msg=name)
-    dropped = reference.counters()["dropped_spikes"]
-    assert engine.counters()["dropped_spikes"] == dropped
-    return dropped
 
 
 @pytest.mark.parametrize("policy", ["lowest", "random"])

@@ -9,11 +9,11 @@ from test_progress import BATCH, TARGETS, Ended, assert_same, compiled, ended_at
 import snnc
 from snnc.backends.folders.folder_lock import FolderInUseError
 from snnc.backends.runtime.errors import ResumeError, TrainingOptionError
-from snnc.backends.training.checkpoint import Checkpoints, read_position
-from snnc.backends.training.logs import LogError
-from snnc.backends.training.metrics import MetricError, checked_metrics, value_of
-from snnc.backends.training.schedules import Linear, Plateau, ScheduleError
-from snnc.backends.training.stopping import Stopping
+from snnc.backends.training.saving.checkpoint import Checkpoints, read_position
+from snnc.backends.training.schedules import LinearSchedule, Plateau, ScheduleError
+from snnc.backends.training.validation.logs import LogError
+from snnc.backends.training.validation.metrics import MetricError, checked_metrics, value_of
+from snnc.backends.training.validation.stopping import Stopping
 from snnc.compiler.losses import parse_loss
 
 HELD = samples(1)
@@ -111,13 +111,13 @@ def test_metrics_are_those_of_their_definitions():
 
 def test_a_schedule_by_update_is_used_at_every_update_and_resumed_by_its_text(tmp_path):
     seen = []
-    call = {"epochs": 3, "seed": 7, "learning_rate": Linear(0.1, 0.01, epochs=2)}
+    call = {"epochs": 3, "seed": 7, "learning_rate": LinearSchedule(0.1, 0.01, epochs=2)}
     with compiled() as session, pytest.raises(Ended):
         session.fit(*samples(), **call, callback=ended_at(7), checkpoints=Checkpoints(tmp_path / "kept", every=1e-9))
     with compiled() as session:
         session.fit(*samples(), **call, callback=seen.append, checkpoints=Checkpoints(tmp_path / "kept", resume=True))
         assert seen[0].update >= 6
-        assert [p.learning_rate for p in seen] == [Linear(0.1, 0.01, updates=10)(p.update) for p in seen]
+        assert [p.learning_rate for p in seen] == [LinearSchedule(0.1, 0.01, updates=10)(p.update) for p in seen]
     with compiled() as session, pytest.raises(ResumeError, match=r"learning_rate linear:first=0\.1.*here 0\.1"):
         session.fit(*samples(), **call | {"learning_rate": 0.1}, checkpoints=Checkpoints(tmp_path / "kept", resume=True))
 

@@ -15,7 +15,7 @@ from ranks_cases import BATCH, CASES, SAMPLES, fitted, samples_of, session_of
 
 import snnc
 from snnc.backends.runtime.errors import RanksDifferError
-from snnc.backends.training.checkpoint import Checkpoints
+from snnc.backends.training.saving.checkpoint import Checkpoints
 from snnc.cli.main import run_command
 from snnc.compiler.losses.optimizers import SGD
 

@@ -14,7 +14,7 @@ from snnc.compiler.ir.plan import Block, Phase, Plan
 from snnc.compiler.ir.step_program import StepProgram
 from snnc.compiler.machines import load_target
 from snnc.compiler.machines.target import Target
-from snnc.compiler.tiles import codelet_costs, make_plan, worker_cycles
+from snnc.compiler.tiles import codelet_costs, make_plan
 from snnc.compiler.tiles.cycles.load import makespans
 from snnc.compiler.tiles.network import describe
 from snnc.compiler.tiles.request import MappingRequest
@@ -59,9 +59,20 @@ def forward_cycles(plan: Plan, cost: CodeletCost, stage: int, block: Block, k: i
         return plan.target.vertex_start_cycles + cost.idle
     links = len(events) * block.samples
     sweeps = links * -(-((block.count + 1) // 2) // 6)
-    counts = {"sweeps": sweeps, "held": links * block.count, "events": sum(events)}
-    counts |= {"pairs": block.samples * (block.count // 2), "neurons": block.samples * (block.count % 2)}
-    return plan.target.vertex_start_cycles + float(worker_cycles(cost, columns=block.count, samples=block.samples, **counts))
+    pairs, last = block.samples * (block.count // 2), block.samples * (block.count % 2)
+    cycles = cost.start + cost.sample * block.samples + cost.pair * pairs + cost.neuron * last
+    cycles += cost.sweep * sweeps + cost.held * links * block.count
+    return plan.target.vertex_start_cycles + cycles + sum(events) * cycles_of_an_event(cost, block.count)
+
+
+def cycles_of_an_event(cost: CodeletCost, columns: int) -> int:
+    """Sweeps of at most 6 pairs, each of which reads the id again; a single column instead of a pair is the last."""
+    cycles, left = 0, columns
+    while left:
+        taken = min(left, 12)
+        cycles += cost.event + cost.event_vector * (taken // 2 + taken % 2) + (cost.event_joined if taken % 2 and taken > 1 else 0)
+        left -= taken
+    return cycles
 
 
 def dealt(cycles: list[float], workers: int) -> float:

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import itertools
 import math
-from dataclasses import fields
 from functools import cache
 from statistics import NormalDist
 
@@ -17,7 +16,7 @@ from snnc.compiler.errors import PlanFileError
 from snnc.compiler.ir.plan import Plan, PopulationPlan
 from snnc.compiler.machines import load_target
 from snnc.compiler.machines.target import Target
-from snnc.compiler.tiles import CodeletCost, codelet_costs, make_plan, worker_cycles
+from snnc.compiler.tiles import codelet_costs, make_plan
 from snnc.compiler.tiles.errors import CapacityError, MappingOptionError
 from snnc.compiler.tiles.placement.grouping import largest_share, split_samples
 from snnc.compiler.tiles.placement.search import EFFORT
@@ -212,16 +211,6 @@ def test_cycles_of_the_forward_neurons_of_w1_are_what_a_hand_computation_gives()
     assert phase.runs == plan.iterations == 101
 
 
-def test_worker_cycles_adds_what_the_table_says() -> None:
-    cost = CodeletCost(*range(3, 3 + len(fields(CodeletCost))))
-    got = worker_cycles(
-        cost, samples=2, sweeps=9, held=11, rows=4, products=8, unaligned=12, dots=14, neurons=6, words=1, hits=13, ids=5, elements=7
-    )
-    by_hand = cost.start + 2 * cost.sample + 9 * cost.sweep + 11 * cost.held + 4 * cost.row + 8 * cost.product
-    by_hand += 12 * cost.unaligned + 14 * cost.dot
-    assert got == by_hand + 6 * cost.neuron + cost.word + 13 * cost.word_hit + 5 * cost.id + 7 * cost.element
-
-
 def event_by_walking_its_columns(columns: int, event: int, pair: int, joined: int) -> int:
     """Sweeps of at most 6 pairs, a last single column instead of a pair; each sweep reads the id again."""
     cycles, left = 0, columns
@@ -230,12 +219,6 @@ def event_by_walking_its_columns(columns: int, event: int, pair: int, joined: in
         cycles += event + pair * (taken // 2 + taken % 2) + (joined if taken % 2 and taken > 1 else 0)
         left -= taken
     return cycles
-
-
-@pytest.mark.parametrize("columns", range(1, 40))
-def test_an_event_costs_what_its_sweeps_read(columns: int) -> None:
-    cost = CodeletCost(event=5, event_vector=2, event_joined=2)
-    assert worker_cycles(cost, events=3, columns=columns) == 3 * event_by_walking_its_columns(columns, 5, 2, 2)
 
 
 @pytest.mark.parametrize("paired", [False, True])

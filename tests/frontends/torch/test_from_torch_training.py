@@ -5,7 +5,7 @@ import pytest
 from frameworks import framework, torch
 
 import snnc
-from snnc.backends.training.masks import masks_of
+from snnc.backends.training.updates.masks import masks_of
 from snnc.compiler.ir.graph import Population
 from snnc.compiler.neurons.library.batch_norm import is_batch_norm
 from snnc.frontends.onnx.writer.errors import TorchTrainingError

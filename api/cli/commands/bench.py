@@ -1,0 +1,233 @@
+"""``snnc bench``: measurements of mappings, compile times and training steps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from snnc.cli.common import refuse_without_effect
+from snnc.cli.console import columns, note, result, write_json
+from snnc.cli.parameters import command
+
+
+@dataclass(frozen=True)
+class BenchArguments:
+    """Arguments of ``snnc bench``."""
+
+    suite: Annotated[
+        str,
+        typer.Option(
+            "--suite",
+            help="mapping: strategies compared; compile: seconds and memory; cpu, cuda: training steps compared with other frameworks; "
+            "paper: the networks of arXiv 2311.04386, measured on a GPU and predicted for IPUs.",
+        ),
+    ] = "mapping"
+    nets: Annotated[
+        str, typer.Option("--nets", metavar="PATTERNS", help="Only nets with these names, separated by commas: 'logged-*', 'w1,shd-x*'.")
+    ] = "*"
+    json_file: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write the rows as JSON; - for stdout.")] = None
+    plot: Annotated[
+        Path | None, typer.Option("--plot", metavar="FILE", help="With --suite compile, cpu or cuda: draw the rows in this .svg file.")
+    ] = None
+    listing: Annotated[bool, typer.Option("--list", help="Print the names of the nets that would run, and stop.")] = False
+    engines: Annotated[
+        str, typer.Option("--engines", metavar="NAMES", help="With --suite cpu or cuda: only these, as in snnc:exact,torch,jax.")
+    ] = ""
+    rounds: Annotated[
+        int | None, typer.Option("--rounds", min=1, help="With --suite cpu or cuda: turns of each engine (default 7).")
+    ] = None
+    threads: Annotated[
+        int | None, typer.Option("--threads", min=1, help="With --suite cpu or cuda: cores of each engine (default all).")
+    ] = None
+    ways: Annotated[
+        str | None,
+        typer.Option(
+            "--ways",
+            metavar="WAYS",
+            help="With --suite cuda: measure only the fastest variant of each engine, found by a short "
+            "trial (fastest, the default), or all.",
+        ),
+    ] = None
+    first_step: Annotated[
+        float | None,
+        typer.Option(
+            "--first-step",
+            min=1,
+            metavar="SECONDS",
+            help="With --suite cuda: skip variants that take more than this many seconds to compile (default 60).",
+        ),
+    ] = None
+    resume: Annotated[
+        bool, typer.Option("--resume", help="With --suite cuda: keep the rows that the --json file holds, and measure the missing ones.")
+    ] = False
+
+    @property
+    def to_stdout(self) -> bool:
+        """Whether stdout is for JSON alone."""
+        return str(self.json_file) == "-"
+
+    @property
+    def engine_names(self) -> list[str]:
+        """The names of ``--engines``."""
+        return [name.strip() for name in self.engines.split(",") if name.strip()]
+
+
+@command(BenchArguments)
+def bench(context: typer.Context, given: BenchArguments) -> None:
+    """Measure mappings by snnc and by baselines (predicted), compile times, or training steps on this machine and in other frameworks.
+
+    Every row runs in a separate process, so its seconds and its peak memory belong to it alone. A failure is a row with an error. The
+    file is rewritten after each row, so an interrupted run keeps the rows that it measured.
+    In the suites cpu and cuda all engines train the same network and take turns; before anything is timed, their numbers must agree. cuda
+    needs a GPU and nvcc. With SNNC_CUDA_ON_HOST=1 the processor replaces the GPU: this checks the suite, but its times mean nothing. Slow
+    preparations (building snnc's
+    programs, compilers of frameworks) run in parallel before anything is timed.
+
+    Example: snnc bench --suite mapping --nets 'logged-*' --json rows.json
+
+    The suite paper covers the networks of arXiv 2311.04386. It predicts their training steps on IPUs and measures them on a GPU, if there
+    is one, in separate columns.
+
+    Example: snnc bench --suite cpu --nets 'w1*' --json rows.json --plot rows.svg
+    """
+    _check(given)
+    if given.listing:
+        refuse_without_effect(context, "--list", ("json_file", "plot", "engines", "rounds", "threads", "ways", "first_step", "resume"))
+    suites = {"cpu": _on_cpu, "cuda": _on_cuda, "paper": _paper}
+    suites.get(given.suite, _compiled)(given)
+
+
+def _compiled(given: BenchArguments) -> None:
+    """The suites mapping and compile: snnc and baselines compile, nothing runs."""
+    from snnc.benchmarks.growth import draw_growth
+    from snnc.benchmarks.repeated import repeated
+    from snnc.benchmarks.suites import run, tasks
+    from snnc.benchmarks.table import compile_lines, mapping_lines
+    from snnc.data.whole_files import write_text
+
+    chosen = tasks(given.suite, given.nets)
+    _check_plot(given.suite, given.plot)
+    if given.listing:
+        _print(dict.fromkeys(task.net for task in chosen))
+        return
+    rows: list[dict[str, Any]] = []
+    try:
+        for number, task in enumerate(chosen, 1):
+            rows.append(repeated(rows, task) or run(task))
+            note(f"{number}/{len(chosen)} {task.net} {task.strategy}: {_short(rows[-1])}")
+            if not given.to_stdout:
+                write_json(given.json_file, {"rows": rows})
+    finally:
+        if given.to_stdout:
+            write_json(given.json_file, {"rows": rows})
+    if given.plot is not None:
+        write_text(given.plot, draw_growth(rows))
+    if not given.to_stdout:
+        _print(compile_lines(rows) if given.suite == "compile" else mapping_lines(rows))
+
+
+def _on_cpu(given: BenchArguments) -> None:
+    from snnc.benchmarks.cpu.command import run_suite
+    from snnc.benchmarks.cpu.table import lines
+    from snnc.benchmarks.cpu.workloads import WORKLOADS, workloads
+
+    chosen = workloads(given.nets, WORKLOADS, "cpu")
+    _check_plot("cpu", given.plot)
+    if given.listing:
+        _print(workload.label for workload in chosen)
+        return
+    found: dict[str, Any] = {}
+    try:
+        run_suite(chosen, given.engine_names, given.rounds, given.threads, note, found)
+    finally:
+        if found:
+            write_json(given.json_file, found)
+    _show_steps(given, found, "training steps on a CPU", "measured", lines)
+
+
+def _on_cuda(given: BenchArguments) -> None:
+    from snnc.benchmarks.cpu.workloads import workloads
+    from snnc.benchmarks.cuda.command import FIRST_STEP_S, CudaBenchOptions, run_suite
+    from snnc.benchmarks.cuda.table import lines
+    from snnc.benchmarks.cuda.ways import FASTEST
+    from snnc.benchmarks.cuda.workloads import CUDA_WORKLOADS
+    from snnc.errors import BenchError
+
+    chosen = workloads(given.nets, CUDA_WORKLOADS, "cuda")
+    _check_plot("cuda", given.plot)
+    if given.listing:
+        _print(workload.label for workload in chosen)
+        return
+    file = None if given.to_stdout else given.json_file
+    if given.resume and file is None:
+        raise BenchError("--resume continues the file of --json; name one.")
+    found: dict[str, Any] = {}
+    ways, first_step = given.ways or FASTEST, given.first_step or FIRST_STEP_S
+    options = CudaBenchOptions(given.rounds, given.threads, ways, first_step, file if given.resume else None)
+    try:
+        run_suite(chosen, given.engine_names, options, note, found, lambda: write_json(file, found))
+    finally:
+        if found:
+            write_json(given.json_file, found)
+    _show_steps(given, found, "training steps on a GPU", found["machine"]["times"], lines)
+
+
+def _show_steps(given: BenchArguments, found: dict[str, Any], title: str, times: str, lines: Callable[..., Iterable[str]]) -> None:
+    """Draw and print measured training steps."""
+    from snnc.benchmarks.cpu.plot import draw
+    from snnc.data.whole_files import write_text
+
+    if given.plot is not None:
+        write_text(given.plot, draw(found["rows"], title, times))
+    if not given.to_stdout:
+        _print(lines(found["rows"], found["left_out"], found["machine"], columns()))
+
+
+def _paper(given: BenchArguments) -> None:
+    from snnc.benchmarks.cuda import paper
+
+    chosen = paper.nets(given.nets)
+    _check_plot("paper", given.plot)
+    if given.listing:
+        _print(chosen)
+        return
+    rows: list[dict[str, Any]] = []
+    try:
+        for row in paper.rows(chosen, note):
+            rows.append(row)
+    finally:
+        write_json(given.json_file, {"rows": rows})
+    if not given.to_stdout:
+        _print(paper.lines(rows))
+
+
+def _print(lines: Iterable[str]) -> None:
+    for line in lines:
+        result(line)
+
+
+def _short(row: dict[str, Any]) -> str:
+    if row.get("step_cycles") is None:
+        return str(row.get("error", "no prediction"))
+    return f"{row['step_cycles']:,.0f} cycles predicted, compiled in {row['compile_s']:.2f} s"
+
+
+def _check(given: BenchArguments) -> None:
+    """Refuse options of other suites."""
+    from snnc.errors import BenchError
+
+    if given.suite not in ("cpu", "cuda") and (given.engines or given.rounds is not None or given.threads is not None):
+        raise BenchError("--engines, --rounds and --threads are for --suite cpu and cuda; the other suites compile and predict once.")
+    if given.suite != "cuda" and (given.ways is not None or given.first_step is not None or given.resume):
+        raise BenchError("--ways, --first-step and --resume are for --suite cuda.")
+
+
+def _check_plot(suite: str, plot: Path | None) -> None:
+    from snnc.errors import BenchError
+
+    if plot is not None and (suite in ("mapping", "paper") or plot.suffix.lower() != ".svg"):
+        raise BenchError(f"--plot {plot} draws rows of --suite compile, cpu or cuda, as .svg; snnc explore draws predictions.")

@@ -1,0 +1,188 @@
+"""``snnc compile``: a model in, a project folder out."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from snnc.cli.common import (
+    CalibrationOption,
+    ConvertOption,
+    DetachOption,
+    DialectOption,
+    DtOption,
+    InputKindOption,
+    JsonOption,
+    ModelArgument,
+    PercentileOption,
+    SeedOption,
+)
+from snnc.cli.console import note, result, result_json, working
+from snnc.cli.parameters import command, table_options
+
+if TYPE_CHECKING:
+    from snnc.checks.memory_estimate import MemoryEstimate
+    from snnc.compiler.ir.graph import Graph
+    from snnc.driver.estimating import Estimate
+    from snnc.options.compile_options import CompileOptions
+
+
+@dataclass(frozen=True)
+class CompileArguments:
+    """Arguments of ``snnc compile``."""
+
+    model: ModelArgument
+    output: Annotated[Path | None, typer.Option("-o", "--output", help="The folder to write.")] = None
+    target: Annotated[
+        str, typer.Option("--target", help="cpu, cuda, a machine of: snnc targets, poptorch[:MACHINE], or reference.")
+    ] = "gc200"
+    options: dict[str, Any] = field(default_factory=dict, metadata=table_options())
+    input_kind: InputKindOption = None
+    estimate_only: Annotated[bool, typer.Option("--estimate-only", help="Plan and predict; write nothing.")] = False
+    strategy: Annotated[
+        str, typer.Option("--strategy", help="With --estimate-only: snnc, or a baseline: linear, random, metis, greedy.")
+    ] = "snnc"
+    activity: Annotated[
+        float | None, typer.Option("--activity", help="With --estimate-only: assumed spikes per neuron and step (default 0.05).")
+    ] = None
+    run: Annotated[bool, typer.Option("--run", help="Build it, run one batch and compare with the reference.")] = False
+    dump_after: Annotated[str | None, typer.Option("--dump-after", metavar="PASS", help="Print the graph after a pass and stop.")] = None
+    ann2snn: ConvertOption = False
+    calibration: CalibrationOption = None
+    percentile: PercentileOption = None
+    seed: SeedOption = 0
+    dt: DtOption = None
+    dialect: DialectOption = None
+    detach: DetachOption = None
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Delete the trained weights of the replaced project; by default they are kept in before-1/.")
+    ] = False
+    as_json: JsonOption = False
+
+
+@command(CompileArguments)
+def compile_(context: typer.Context, given: CompileArguments) -> None:
+    """Compile a model for a target: read it, map it onto the tiles of a machine, and write the program, its plan and its report.
+
+    Example: snnc compile model.onnx --target gc200 -o build/
+    """
+    from snnc.cli.compile_summary import graph_data
+    from snnc.options.compile_options import options
+
+    start = time.perf_counter()
+    chosen = options(given.target, **given.options, seed=given.seed, trial=given.run)
+    _check_estimate(given)
+    _check_output(given)
+    with working("reading"):
+        graph = _read(given)
+    if given.dump_after is not None:
+        result_json(graph_data(graph, given.dump_after))
+        if given.output is not None:
+            note(f"note: --dump-after stops here; nothing is written to {given.output}.")
+        return
+    for text in graph.assumptions:
+        note(f"note: {text}")
+    if given.output is None:
+        _estimate(graph, chosen, given, start)
+    else:
+        _compile(graph, chosen, given, given.output)
+
+
+def _read(given: CompileArguments) -> Graph:
+    """Read the model, or convert it to a spiking network."""
+    from snnc.driver.converting import ConversionRequest, graph_for
+    from snnc.driver.learnable import with_learnable
+
+    steps = given.options["steps"]
+    conversion = ConversionRequest(given.ann2snn, given.calibration, given.percentile, steps if given.ann2snn else None)
+    graph = graph_for(
+        given.model, conversion, dt=given.dt, dialect=given.dialect, detach=given.detach, input_kind=given.input_kind, steps=steps
+    )
+    return with_learnable(graph, given.options["learnable"])
+
+
+def _estimate(graph: Graph, chosen: CompileOptions, given: CompileArguments, start: float) -> None:
+    """Print a prediction; `start` is when the command began, by ``time.perf_counter``."""
+    from snnc.checks.memory_estimate import estimate_memory
+    from snnc.driver.estimating import estimate_graph
+
+    if chosen.backend.native and given.strategy == "snnc" and given.activity is None:
+        with working("estimating"):
+            needed = estimate_memory(graph, chosen)
+        _show_needed(needed, given.as_json)
+        return
+    with working("planning"):
+        found = estimate_graph(graph, chosen, given.options["calibrate"], activity=given.activity, strategy=given.strategy, start=start)
+    _show(found, given.as_json)
+
+
+def _compile(graph: Graph, chosen: CompileOptions, given: CompileArguments, output: Path) -> None:
+    """Write the project, run one batch if that is wanted, and print a summary."""
+    from snnc.cli.compile_summary import as_data, as_text
+    from snnc.driver.compiling import compile_to_folder
+
+    data = given.options["calibrate"]
+    with working("compiling"):
+        compiled = compile_to_folder(graph, chosen, output, data, overwrite=given.overwrite)
+    ran = None
+    if given.run:
+        from snnc.checks.trial import run_once
+
+        with working("building and running"):
+            ran = run_once(output, data)
+    if given.as_json:
+        result_json(as_data(compiled, output, ran))
+        return
+    for line in as_text(compiled, output, ran):
+        result(line)
+
+
+def _show_needed(found: MemoryEstimate, as_json: bool) -> None:
+    if as_json:
+        result_json(found.to_data())
+        return
+    for line in found.lines():
+        result(line)
+
+
+def _check_estimate(given: CompileArguments) -> None:
+    """Refuse options that need an estimate, and options that an estimate does not accept."""
+    from snnc.errors import EstimateError, OptionConflictError
+
+    if given.overwrite and (given.output is None or given.estimate_only):
+        raise OptionConflictError("--overwrite is for a folder that is replaced; give -o, without --estimate-only, or leave it out.")
+    if given.estimate_only and given.run:
+        raise EstimateError("--estimate-only emits no program for --run; leave one of them out.")
+    if not given.estimate_only and (given.strategy != "snnc" or given.activity is not None):
+        raise EstimateError("--strategy and --activity are for estimates; add --estimate-only.")
+
+
+def _check_output(given: CompileArguments) -> None:
+    """Refuse options that need a project if none is written, and a folder that cannot be replaced."""
+    from snnc.backends.folders.project import check_replaceable
+    from snnc.errors import CommandLineError, OptionConflictError
+
+    if given.estimate_only and given.output is not None:
+        raise OptionConflictError(f"--estimate-only writes no project, so -o {given.output} has no effect; leave one of them out.")
+    if given.dump_after is not None and (given.run or given.estimate_only):
+        what = "--run" if given.run else "--estimate-only"
+        raise OptionConflictError(f"--dump-after stops after a pass, so {what} has no effect; leave one of them out.")
+    if given.output is not None:
+        check_replaceable(given.output)
+    elif not given.estimate_only and given.dump_after is None:
+        raise CommandLineError("missing option '-o' / '--output', the folder to write; or --estimate-only; see snnc compile --help.")
+
+
+def _show(found: Estimate, as_json: bool) -> None:
+    from snnc.cli.compile_summary import plan_lines
+    from snnc.driver.estimating import estimate_lines
+
+    if as_json:
+        result_json(found.to_data())
+        return
+    for line in (*plan_lines(found.plan), *estimate_lines(found)):
+        result(line)

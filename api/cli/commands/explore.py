@@ -1,0 +1,131 @@
+"""``snnc explore``: one network over machines, batch sizes and activities."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
+
+import typer
+
+from snnc.cli.common import DetachOption, DialectOption, DtOption, InputKindOption, ModelArgument
+from snnc.cli.console import note, result, working
+from snnc.cli.parameters import command, table_options
+
+if TYPE_CHECKING:
+    from snnc.exploring import ExplorationPoint
+
+Number = TypeVar("Number", int, float)
+HEAD: Final = (
+    f"{'target':10} {'batch':>6} {'activity':>8} {'samples/s':>12} {'step ms':>10} {'of bound':>8} {'peak tile':>10} "
+    f"{'tiles':>7} {'IPUs':>4} {'parts':>5} {'took':>7}"
+)
+
+
+@dataclass(frozen=True)
+class ExploreArguments:
+    """Arguments of ``snnc explore``."""
+
+    model: ModelArgument
+    targets: Annotated[
+        str, typer.Option("--targets", help="Machines of snnc targets, or TOML files, separated by commas.")
+    ] = "gc200,bow,pod4,pod16"
+    batch: Annotated[str, typer.Option("--batch", help="Batch sizes, separated by commas.")] = "32"
+    activity: Annotated[
+        str | None, typer.Option("--activity", help="Assumed spikes per neuron and step, separated by commas (default 0.05).")
+    ] = None
+    options: dict[str, Any] = field(
+        default_factory=dict,
+        metadata=table_options(
+            *("steps", "loss", "loss_output", "optimizer", "surrogate", "capacity", "mode"),
+            loss="Predict a training step with this loss: ce_count, ce_rate, mse_count …",
+            capacity="Spikes a sample that one window moves.",
+            mode="More spikes than that: exact (further windows) or drop.",
+        ),
+    )
+    strategy: Annotated[str, typer.Option("--strategy", help="snnc, or a baseline: linear, random, metis, greedy.")] = "snnc"
+    input_kind: InputKindOption = None
+    json_file: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write the points as JSON; - for stdout.")] = None
+    plot: Annotated[
+        Path | None, typer.Option("--plot", metavar="FILE", help="Draw throughput, memory and bound in this .html or .svg file.")
+    ] = None
+    dt: DtOption = None
+    dialect: DialectOption = None
+    detach: DetachOption = None
+
+
+@command(ExploreArguments)
+def explore(context: typer.Context, given: ExploreArguments) -> None:
+    """Predict throughput, memory and bounds of a model over machines, batch sizes and activities, without emitting code.
+
+    For a point that does not fit, the row has the reason. With a loss, a step is a training step; without one, a forward pass.
+
+    Example: snnc explore model.onnx --targets gc200,bow,pod4 --batch 1,16,64 --activity 0.01,0.1 --plot explore.html
+    """
+    from snnc.data.whole_files import check_output
+    from snnc.driver.converting import ConversionRequest, graph_for
+    from snnc.exploring import explore_graph
+    from snnc.options.compile_options import options
+
+    machines = [name.strip() for name in given.targets.split(",") if name.strip()]
+    batches = _numbers("--batch", given.batch, int)
+    activities = [None] if given.activity is None else _numbers("--activity", given.activity, float)
+    _check_plot(given.plot)
+    for output in (given.json_file, given.plot):
+        check_output(output, given.model)
+    chosen = options(machines[0] if machines else "gc200", **given.options)
+    request, steps = ConversionRequest(False, None, None, None), given.options["steps"]
+    with working("reading"):
+        graph = graph_for(
+            given.model, request, dt=given.dt, dialect=given.dialect, detach=given.detach, input_kind=given.input_kind, steps=steps
+        )
+    show: Callable[[str], None] = note if str(given.json_file) == "-" else result
+    points: list[ExplorationPoint] = []
+    for point in explore_graph(graph, chosen, machines, batches, activities, strategy=given.strategy):
+        if not points:
+            show(HEAD)
+        points.append(point)
+        show(_line(point))
+    _write(given.json_file, given.plot, graph.name, points)
+
+
+def _line(point: ExplorationPoint) -> str:
+    """Return one row; numbers of cycles and time are predictions."""
+    activity = "default" if point.activity is None else f"{100 * point.activity:g} %"
+    start = f"{point.target:10} {point.batch:6d} {activity:>8} "
+    if point.estimate is None:
+        return f"{start}does not fit: {point.reason.split(' Try ')[0].removeprefix('the network does not fit on ')}"
+    data = point.estimate.to_data()
+    return start + (
+        f"{data['samples_per_s']:12,.0f} {data['step_ms']:10.4g} {100 * data['balance']:6.0f} % "
+        f"{data['peak_tile_bytes'] / 1024:6,.0f} KiB {data['tiles_used']:7,d} {data['ipus']:4d} "
+        f"{max(data['parts'].values(), default=1):5d} {point.point_s:5.2f} s"
+    )
+
+
+def _numbers(option: str, text: str, kind: type[Number]) -> list[Number]:
+    from snnc.errors import ExploreError
+
+    try:
+        return [kind(part) for part in text.split(",") if part.strip()]
+    except ValueError:
+        raise ExploreError(f"{option} {text!r} is not a list of numbers; separate them by commas, as in {option} 1,16,64.") from None
+
+
+def _check_plot(plot: Path | None) -> None:
+    from snnc.errors import ExploreError
+    from snnc.exploring.plot import FORMATS
+
+    if plot is not None and plot.suffix.lower().removeprefix(".") not in FORMATS:
+        raise ExploreError(f"{str(plot)!r} has no suffix of a plot; use {' or '.join('.' + f for f in FORMATS)}.")
+
+
+def _write(json_file: Path | None, plot: Path | None, name: str, points: list[ExplorationPoint]) -> None:
+    from snnc.cli.console import write_json
+    from snnc.data.whole_files import write_text
+    from snnc.exploring.plot import draw
+
+    write_json(json_file, {"model": name, "points": [point.to_data() for point in points]})
+    if plot is not None:
+        write_text(plot, draw(points, name, plot.suffix.lower().removeprefix(".")))

@@ -1,0 +1,299 @@
+"""``snnc train``: change the weights of a compiled project."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+
+from snnc.cli.common import JsonOption, ProjectArgument, RecordOption, TrustOption, permitted
+from snnc.cli.console import Progress, note, result, result_json, result_now, warn, working
+from snnc.cli.parameters import command
+
+if TYPE_CHECKING:
+    from snnc.backends.runtime.history import Epoch, History
+    from snnc.backends.runtime.history import TrainingProgress as Stage
+    from snnc.project.resuming import Settings
+    from snnc.session import Session
+
+
+@dataclass(frozen=True)
+class TrainArguments:
+    """Arguments of ``snnc train``."""
+
+    folder: ProjectArgument
+    data: Annotated[
+        str | None,
+        typer.Option(
+            "--data",
+            metavar="FILE|KIND:PATH",
+            help="An npz archive: x [samples, steps, …], or each input by name, and y [samples]; or a data set, read batch by "
+            "batch: shd:shd_train.h5, ssc:…, nmnist:Train, dvsgesture:…, mnist:train-images-idx3-ubyte.",
+        ),
+    ] = None
+    bin_steps: Annotated[int | None, typer.Option("--bin-steps", help="Time steps of a data set; by default those of the network.")] = None
+    bin_time: Annotated[float | None, typer.Option("--bin-time", metavar="SECONDS", help="Length of a step of recorded events.")] = None
+    bin_duration: Annotated[
+        float | None, typer.Option("--bin-duration", metavar="SECONDS", help="Length of all steps, instead of --bin-time.")
+    ] = None
+    downsample: Annotated[
+        int | None, typer.Option("--downsample", help="How many neighbouring channels, or rows and columns, of events become one.")
+    ] = None
+    polarity: Annotated[str | None, typer.Option("--polarity", help="Off and on events: channels (default) or merged.")] = None
+    encoder: Annotated[str | None, typer.Option("--encoder", help="Of images: rate (default), latency or repeat.")] = None
+    recipe: Annotated[
+        Path | None, typer.Option("--recipe", help="A TOML file with the settings of the training; options given here take precedence.")
+    ] = None
+    epochs: Annotated[int | None, typer.Option("--epochs", help="How often to go through the data (default 1).")] = None
+    first_epoch: Annotated[
+        int | None,
+        typer.Option(
+            "--first-epoch", help="Epochs already trained with these data and this seed; the order of samples continues from there."
+        ),
+    ] = None
+    lr: Annotated[
+        str | None,
+        typer.Option(
+            "--lr", help="Learning rate, a number or a schedule such as cosine:0.1,epochs=20; by default that of the compilation."
+        ),
+    ] = None
+    gradient_window: Annotated[
+        str | None,
+        typer.Option(
+            "--gradient-window",
+            metavar="LOW[ to HIGH]",
+            help="Gradient window inside the compiled one, numbers or schedules: exponential:-100,-0.1; by default the compiled one.",
+        ),
+    ] = None
+    capacity: Annotated[
+        str | None,
+        typer.Option(
+            "--capacity",
+            metavar="SPIKES",
+            help="Spikes of a source that are sent in a step: numbers, shares or schedules, such as '5 %; hidden=linear:64,14,epochs=10'.",
+        ),
+    ] = None
+    accumulate: Annotated[
+        int | None,
+        typer.Option("--accumulate", help="Parts that the samples of an update are run in, to save memory; of a machine, its batches."),
+    ] = None
+    validation: Annotated[
+        str | None, typer.Option("--validation", "--validation-data", metavar="FILE|KIND:PATH", help="Validation data, like --data.")
+    ] = None
+    metrics: Annotated[
+        list[str] | None, typer.Option("--metric", help="Further metrics of the validation data: top_3, f1, per_class, confusion, spikes.")
+    ] = None
+    monitor: Annotated[
+        str | None, typer.Option("--monitor", help="Quantity that decides which epoch is the best: loss or accuracy.")
+    ] = None
+    patience: Annotated[int | None, typer.Option("--patience", help="Stop after this many epochs in a row without improvement.")] = None
+    min_delta: Annotated[
+        float | None, typer.Option("--min-delta", help="With --patience: improvements up to this size do not count.")
+    ] = None
+    best: Annotated[Path | None, typer.Option("--best", help="File for the weights of the best epoch.")] = None
+    restore_best: Annotated[
+        bool, typer.Option("--restore-best", help="End with the weights of the best epoch (kept in model/best.safetensors, or --best).")
+    ] = False
+    log: Annotated[Path | None, typer.Option("--log", help="CSV file with a row for each epoch.")] = None
+    tensorboard: Annotated[Path | None, typer.Option("--tensorboard", help="Folder for TensorBoard's event files.")] = None
+    checkpoint_every: Annotated[
+        str | None,
+        typer.Option(
+            "--checkpoint-every",
+            metavar="TIME",
+            help="Time between two checkpoints within an epoch: 30s, 5m (default), 1h; 0 or none: after epochs only.",
+        ),
+    ] = None
+    resume: Annotated[
+        bool | None,
+        typer.Option(
+            "--resume/--no-resume",
+            help="Continue the stopped training from its last checkpoint; --no-resume: begin a new training with its weights.",
+        ),
+    ] = None
+    record: RecordOption = None
+    seed: Annotated[
+        int | None, typer.Option("--seed", help="Seed of the order of samples; by default that of the compilation.", min=0)
+    ] = None
+    trust: TrustOption = False
+    as_json: JsonOption = False
+
+
+@command(TrainArguments)
+def train(context: typer.Context, given: TrainArguments) -> None:
+    """Train a compiled project on its own target, and store the weights in its folder.
+
+    The optimiser's state is stored with the weights: training again continues where it stopped. Processes that torchrun starts train
+    together, and the first of them writes: torchrun --nproc-per-node 2 -m snnc train build/ --data digits.npz
+
+    Weights, the optimiser's state and the position are saved after every epoch, and within an epoch every --checkpoint-every. After
+    Ctrl-C, SIGTERM or a crash the same command with --resume continues, and ends with the same bits as an uninterrupted training.
+
+    Example: snnc train build/ --data digits.npz --epochs 5
+    """
+    from snnc.backends.folders.folder_lock import locked
+    from snnc.backends.training.updates.ranks import leads
+    from snnc.cli.train_data import WantedData, open_data
+    from snnc.data.named import Reading
+    from snnc.driver.loading import is_project, load_project
+    from snnc.project.resuming import SETTINGS, Settings, settings_for
+
+    folder, chosen = given.folder, _settings(given)
+    every = _interval(chosen)
+    reading = Reading(given.bin_steps, given.bin_time, given.bin_duration, given.downsample, given.polarity, given.encoder)
+    wanted = WantedData.of(chosen.pop("data", {}), given.data, given.validation or chosen.pop("validation", None), reading)
+    samples, validation = open_data(wanted.train), None if wanted.validation is None else open_data(wanted.validation)
+    if not is_project(folder):
+        load_project(folder)
+    trust = permitted(folder, given.trust)
+    with locked(folder, "trains") if leads() else nullcontext():
+        settings = settings_for(folder, Settings(**{name: chosen.pop(name, None) for name in SETTINGS}, resume=given.resume))
+        with working("building"):
+            session = _opened(folder, settings, trust)
+        with session, _hint(folder, wanted.train if given.recipe is None else f"{wanted.train} --recipe {given.recipe}"):
+            x, y = samples.for_fit(session, wanted.reading)
+            if validation is not None:
+                chosen["validation"] = validation.for_validation(session, wanted.reading)
+            history = _fit(session, folder, (x, y), settings, chosen, every, given.as_json)
+            if not leads():
+                return
+            session.keep()
+            if given.record is not None:
+                session.record_samples(x, given.record)
+            cycles = session.cycles()
+    _show(folder, history, cycles, given.as_json)
+
+
+_FIT_NAMES: Final = {"lr": "learning_rate"}
+"""Names of arguments of ``fit``, where options have other names."""
+
+
+def _settings(given: TrainArguments) -> dict[str, Any]:
+    """Return the settings of the recipe, and of the options, which take precedence, by the names of ``fit``."""
+    from snnc.backends.folders.manifest import BEST
+    from snnc.recipe import number_or_text, read_recipe
+
+    names = ("epochs", "first_epoch", "lr", "gradient_window", "capacity", "accumulate", "seed", "metrics", "monitor", "patience")
+    names += ("min_delta", "best", "restore_best", "log", "tensorboard", "checkpoint_every")
+    values = {_FIT_NAMES.get(name, name): getattr(given, name) for name in names}
+    found = {} if given.recipe is None else read_recipe(given.recipe)
+    found |= {name: value for name, value in values.items() if not (value is None or value is False or value == [])}
+    if given.lr is not None:
+        found["learning_rate"] = number_or_text(given.lr)
+    if found.get("restore_best"):
+        found.setdefault("best", given.folder / BEST)
+    return found
+
+
+def _interval(chosen: dict[str, Any]) -> str:
+    """Take the time between two checkpoints from the settings, and check it."""
+    from snnc.backends.training.saving.checkpoint import EVERY, seconds_of
+
+    every: str = chosen.pop("checkpoint_every", EVERY)
+    seconds_of(every)
+    return every
+
+
+def _opened(folder: Path, settings: Settings, trust: bool) -> Session:
+    """Open the project; weights that cannot be used are put aside, so that the training can write others."""
+    from snnc.backends.training.updates.ranks import leads
+    from snnc.driver.compiling import open as open_project
+    from snnc.driver.compiling import open_strictly
+    from snnc.errors import TrainedWeightsError
+    from snnc.project.trained import put_useless_aside
+
+    try:
+        return open_strictly(folder, trust=trust)
+    except TrainedWeightsError as error:
+        if settings.resume:
+            raise
+        if leads():
+            warn(f"{error.text} This training begins with the compiled weights; the file becomes {put_useless_aside(folder)}.")
+    return open_project(folder, trust=trust)
+
+
+def _fit(
+    session: Session, folder: Path, samples: tuple[Any, Any], settings: Settings, others: dict[str, Any], every: str, as_json: bool
+) -> History:
+    from snnc.backends.folders.manifest import TRAINED
+    from snnc.backends.training.notices import reported_differences
+    from snnc.backends.training.saving.checkpoint import Checkpoints
+    from snnc.backends.training.updates.ranks import leads
+
+    tell = note if as_json else result_now
+
+    def show_epoch(epoch: Epoch) -> None:
+        if leads():
+            tell(epoch.text)
+            accuracy[:] = [] if epoch.validation is None else [f", accuracy {100 * epoch.validation.accuracy:.1f} %"]
+
+    accuracy: list[str] = []
+    epochs = 1 if settings.epochs is None else settings.epochs
+    with reported_differences(session.program, note), Progress("training", epochs) as bar:
+
+        def show(stage: Stage) -> None:
+            bar.update(stage.epoch + stage.batch / stage.batches, f"loss {stage.loss:.4f}{''.join(accuracy)}")
+
+        return session.fit(
+            *samples,
+            **others,
+            epochs=epochs,
+            first_epoch=settings.first_epoch or 0,
+            learning_rate=settings.learning_rate,
+            gradient_window=settings.gradient_window,
+            capacity=settings.capacity,
+            seed=settings.seed,
+            accumulate=1 if settings.accumulate is None else settings.accumulate,
+            callback=show if leads() else None,
+            on_epoch=show_epoch,
+            checkpoints=Checkpoints(folder / TRAINED, every, bool(settings.resume)),
+        )
+
+
+@contextmanager
+def _hint(folder: Path, data: str) -> Iterator[None]:
+    """Print the command that continues a stopped training."""
+    from snnc.backends.runtime.errors import DivergedError
+    from snnc.backends.training.updates.ranks import leads
+    from snnc.project.resuming import position_of
+
+    try:
+        yield
+    except DivergedError:
+        if leads():
+            note(f"to continue from the last finite weights: snnc train {folder} --data {data} --no-resume --lr …")
+        raise
+    except Exception:
+        raise
+    except BaseException:
+        found = position_of(folder) if leads() else None
+        if found is not None and not found.finished:
+            note(f"training is saved {found.text}; continue with: snnc train {folder} --data {data} --resume")
+        raise
+
+
+def _show(folder: Path, history: History, cycles: dict[str, float] | None, as_json: bool) -> None:
+    from snnc.backends.folders.manifest import TRAINED
+    from snnc.backends.training.validation.metrics import plain
+
+    if history.note:
+        warn(history.note)
+    if as_json:
+        validated = {"loss": [v.loss for v in history.validation], "accuracy": [plain(v.accuracy) for v in history.validation]}
+        names = history.validation[0].metrics if history.validation else ()
+        validated |= {name: [plain(v.metrics[name]) for v in history.validation] for name in names}
+        shown = {"validation": validated, "best_epoch": history.best_epoch} if history.validation else {}
+        result_json({"loss": history.losses, **shown, "cycles": cycles, "seconds": history.seconds, "left_out": history.dropped})
+        return
+    if not history.losses:
+        result("all epochs are already trained; give a larger --epochs, or leave out --resume.")
+    if history.best_epoch is not None:
+        early = "; training stopped early" if history.stopped_early else ""
+        result(f"best validation: epoch {history.best_epoch + 1}{early}")
+    if cycles:
+        result(f"a training step: {cycles['counted']:,.0f} cycles counted by the emulator, {cycles['predicted']:,.0f} predicted")
+    result(f"weights kept in {folder / TRAINED}")

@@ -1,0 +1,74 @@
+"""Parameters of commands: the fields of a dataclass, among them options of a compilation, which come from their table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import MISSING, Field, fields
+from inspect import Parameter, Signature
+from typing import Annotated, Any, Final, TypeVar, get_type_hints
+
+import typer
+
+from snnc.options.table import RULES, help_of
+
+Arguments = TypeVar("Arguments")
+_OPTIONS: Final = "options"
+"""Key in the metadata of a field of :func:`table_options`."""
+
+
+def table_options(*names: str, **texts: str) -> dict[str, dict[str, str | None]]:
+    """Return the metadata of a dataclass field for options of the table: the field maps their names in Python to their values.
+
+    Parameters
+    ----------
+    names
+        Their names in Python, in the order of the help; none: all that have a help text.
+    texts
+        Help texts that replace those of the table.
+    """
+    chosen = names or tuple(name for name, rule in RULES.items() if rule.help)
+    return {_OPTIONS: {name: texts.get(name) for name in chosen}}
+
+
+def command(arguments: type[Arguments]) -> Callable[[Callable[[typer.Context, Arguments], None]], Callable[..., None]]:
+    """Make a command of a function; its parameters are the fields of `arguments`, in their order.
+
+    Parameters
+    ----------
+    arguments
+        A dataclass. Each field has an annotation of typer, or the metadata of :func:`table_options`.
+    """
+
+    def decorated(function: Callable[[typer.Context, Arguments], None]) -> Callable[..., None]:
+        def run(context: typer.Context, **given: Any) -> None:
+            values = {f.name: {name: given.pop(name) for name in f.metadata[_OPTIONS]} for f in _of_table(arguments)}
+            function(context, arguments(**given, **values))
+
+        context = Parameter("context", Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)
+        run.__signature__ = Signature([context, *_parameters(arguments)])  # type: ignore[attr-defined]
+        run.__name__, run.__doc__ = function.__name__, function.__doc__
+        return run
+
+    return decorated
+
+
+def _of_table(arguments: Any) -> Iterator[Field[Any]]:
+    return (f for f in fields(arguments) if _OPTIONS in f.metadata)
+
+
+def _parameters(arguments: Any) -> Iterator[Parameter]:
+    hints = get_type_hints(arguments, include_extras=True)
+    for f in fields(arguments):
+        if _OPTIONS in f.metadata:
+            yield from _from_table(f.metadata[_OPTIONS])
+        else:
+            default = Parameter.empty if f.default is MISSING else f.default
+            yield Parameter(f.name, Parameter.KEYWORD_ONLY, default=default, annotation=hints[f.name])
+
+
+def _from_table(texts: Mapping[str, str | None]) -> Iterator[Parameter]:
+    for name, text in texts.items():
+        rule = RULES[name]
+        option = typer.Option(f"--{rule.flag or name.replace('_', '-')}", help=text or help_of(name), metavar=rule.metavar)
+        kind: Any = rule.type if rule.default is not None else rule.type | None
+        yield Parameter(name, Parameter.KEYWORD_ONLY, default=rule.default, annotation=Annotated[kind, option])

@@ -1,0 +1,1 @@
+"""Batches of a training: from arrays, a data set, or a stream."""

@@ -1,0 +1,247 @@
+"""Batches of a training, cut from arrays or read from a data set."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol, TypeAlias
+
+import numpy as np
+
+from snnc.backends.runtime.data_sets import BatchedData
+from snnc.backends.runtime.engine import Array
+from snnc.backends.runtime.errors import BatchesError
+from snnc.backends.runtime.events import InputValues
+from snnc.backends.runtime.inputs import ProgramInputs
+from snnc.backends.runtime.targets import as_targets
+from snnc.backends.training.plan import BatchSchedule
+from snnc.compiler.ir.arrays.randomness import Stream
+
+Part: TypeAlias = tuple[dict[str, Array], Array]
+"""Inputs by id, [T, B, *shape], and targets [B]."""
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """The samples of an update.
+
+    Attributes
+    ----------
+    count
+        Number of samples.
+    part
+        Function from positions in the batch to these samples, ready for the engine.
+    seen
+        Digest of the labels of the epoch up to this batch, of a stream, whose labels are unknown before it is read.
+    """
+
+    count: int
+    part: Callable[[Array], Part]
+    seen: str = ""
+
+
+class TrainingData(Protocol):
+    """The source of a training's batches.
+
+    Attributes
+    ----------
+    plan
+        Epochs, and how samples become batches.
+    samples, batches
+        Samples, and batches of an epoch; 0: unknown before the data are read.
+    digest
+        Identifies the data, as far as they are known before they are read; a resumed training must have the same.
+    agreed
+        Properties that processes that train together must share, besides the labels.
+    labels
+        [samples], those that are known before the data are read.
+    dropped
+        Samples that the last epoch left out.
+    """
+
+    @property
+    def plan(self) -> BatchSchedule: ...  # noqa: D102
+    @property
+    def samples(self) -> int: ...  # noqa: D102
+    @property
+    def batches(self) -> int: ...  # noqa: D102
+    @property
+    def digest(self) -> str: ...  # noqa: D102
+    @property
+    def agreed(self) -> object: ...  # noqa: D102
+    @property
+    def labels(self) -> Array: ...  # noqa: D102
+    @property
+    def dropped(self) -> int: ...  # noqa: D102
+
+    def remaining(self, epoch: int, done: int, seen: str) -> tuple[list[int], Iterator[Batch]]:
+        """Return the sizes of the first `done` batches of an epoch, and those that follow.
+
+        Parameters
+        ----------
+        epoch
+            Its number, those of earlier trainings included.
+        done
+            Batches that are trained already.
+        seen
+            :attr:`Batch.seen` of the last of them.
+
+        Raises
+        ------
+        SessionError
+            The data cannot be continued there, or a batch does not fit the network.
+        """
+        ...
+
+
+def digest_of_labels(labels: Array) -> str:
+    """Return a digest of a set of labels."""
+    return hashlib.sha256(np.ascontiguousarray(as_targets(labels)).tobytes()).hexdigest()
+
+
+class EpochOrders:
+    """The order of samples in each epoch: a new permutation each, or always the same.
+
+    Parameters
+    ----------
+    plan
+        Whether samples are shuffled, and the seed.
+    count
+        Number of samples.
+    """
+
+    def __init__(self, plan: BatchSchedule, count: int) -> None:
+        self.plan = plan
+        self.count = count
+        self._drawn = 0
+        self._stream = Stream(plan.seed)
+
+    def of(self, epoch: int) -> Array:
+        """Return the order in an epoch; those of earlier epochs are drawn and skipped."""
+        if not self.plan.shuffle:
+            return np.arange(self.count)
+        if epoch < self._drawn:
+            self._drawn, self._stream = 0, Stream(self.plan.seed)
+        for _ in range(self._drawn, epoch):
+            self._stream.permutation(self.count)
+        self._drawn = epoch + 1
+        order: Array = self._stream.permutation(self.count)
+        return order
+
+
+@dataclass(frozen=True, eq=False)
+class ArrayBatches:
+    """Batches of arrays in memory; see :class:`TrainingData`."""
+
+    inputs: ProgramInputs
+    data: Mapping[str, InputValues]
+    labels: Array
+    plan: BatchSchedule
+    orders: EpochOrders
+
+    @property
+    def samples(self) -> int:
+        """Number of samples."""
+        return len(self.labels)
+
+    @property
+    def batches(self) -> int:
+        """Number of batches in an epoch."""
+        return len(self.plan.parts(self.samples))
+
+    @property
+    def digest(self) -> str:
+        """Digest of the labels."""
+        return digest_of_labels(self.labels)
+
+    @property
+    def agreed(self) -> object:
+        """The shapes of the samples."""
+        return {id_: array.shape for id_, array in self.data.items()}
+
+    @property
+    def dropped(self) -> int:
+        """Samples that do not fill a batch."""
+        return self.samples - self.plan.used(self.samples)
+
+    def remaining(self, epoch: int, done: int, seen: str) -> tuple[list[int], Iterator[Batch]]:
+        """See :class:`TrainingData`."""
+        order, parts = self.orders.of(epoch), self.plan.parts(self.samples)
+        return [part.stop - part.start for part in parts[:done]], (self._batch(order[part]) for part in parts[done:])
+
+    def _batch(self, chosen: Array) -> Batch:
+        def part(which: Array) -> Part:
+            samples = chosen[which]
+            return self.inputs.batch_of(self.data, samples), as_targets(self.labels[samples])
+
+        return Batch(len(chosen), part)
+
+
+@dataclass(frozen=True, eq=False)
+class DataSetBatches:
+    """Batches of a data set, in the order that arrays would have; see :class:`TrainingData`."""
+
+    inputs: ProgramInputs
+    data: BatchedData
+    plan: BatchSchedule
+    orders: EpochOrders
+    labels: Array = field(default_factory=lambda: np.zeros(0, np.int64))
+
+    @property
+    def samples(self) -> int:
+        """Number of samples."""
+        return len(self.data)
+
+    @property
+    def batches(self) -> int:
+        """Number of batches in an epoch."""
+        return len(self.plan.parts(self.samples))
+
+    @property
+    def digest(self) -> str:
+        """Digest of the data set's fingerprint."""
+        return fingerprint_of(self.data)
+
+    @property
+    def agreed(self) -> object:
+        """Number of samples, and digest of the data set's fingerprint."""
+        return self.samples, self.digest
+
+    @property
+    def dropped(self) -> int:
+        """Samples that do not fill a batch."""
+        return self.samples - self.plan.used(self.samples)
+
+    def remaining(self, epoch: int, done: int, seen: str) -> tuple[list[int], Iterator[Batch]]:
+        """See :class:`TrainingData`; only what follows is read."""
+        sizes = [part.stop - part.start for part in self.plan.parts(self.samples)]
+        order = self.orders.of(epoch)[sum(sizes[:done]) : self.plan.used(self.samples)]
+        return sizes[:done], self._read(order, epoch, sizes[done:])
+
+    def _read(self, order: Array, epoch: int, sizes: list[int]) -> Iterator[Batch]:
+        number = 0
+        for number, (inputs, targets) in enumerate(self.data.batches(self.plan.batch, order=order, epoch=epoch), 1):
+            batch = loaded(self.inputs, *self.inputs.labelled_batch(inputs, targets), in_time=True)
+            if number > len(sizes) or batch.count != sizes[number - 1]:
+                wanted = f"{sizes[number - 1]} samples were asked for" if number <= len(sizes) else f"{len(sizes)} batches were asked for"
+                raise BatchesError(f"batch {number} of the {type(self.data).__name__} has {batch.count} samples, and {wanted}.")
+            yield batch
+        if number != len(sizes):
+            raise BatchesError(f"the {type(self.data).__name__} gave {number} batches in epoch {epoch}; {len(sizes)} were requested.")
+
+
+def loaded(inputs: ProgramInputs, data: Mapping[str, InputValues], labels: Array, in_time: bool) -> Batch:
+    """Return a batch of samples that are in memory: [T, B, *shape] if `in_time`, else [B, T, *shape]."""
+
+    def part(which: Array) -> Part:
+        found = inputs.part_of(data, which) if in_time else inputs.batch_of(data, which)
+        return found, as_targets(labels[which])
+
+    return Batch(len(labels), part)
+
+
+def fingerprint_of(data: BatchedData) -> str:
+    """Return a digest of a data set's ``fingerprint``; without one, of the number of samples."""
+    said = getattr(data, "fingerprint", "")
+    return hashlib.sha256(f"{len(data)} {said}".encode()).hexdigest()

@@ -1,0 +1,132 @@
+"""Batches as they come: from a DataLoader, a list, a generator."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping, Sized
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from snnc.backends.runtime.engine import Array
+from snnc.backends.runtime.errors import BatchesError, BatchSizeError, LabelsMissingError, ResumeError, TrainingOptionError
+from snnc.backends.runtime.events import Events
+from snnc.backends.runtime.inputs import ProgramInputs
+from snnc.backends.runtime.targets import as_targets
+from snnc.backends.training.data.batches import Batch, loaded
+from snnc.backends.training.plan import BatchSchedule
+
+
+class StreamBatches:
+    """Batches ``(x, y)`` in the order in which they come; see :class:`~snnc.backends.training.data.batches.TrainingData`.
+
+    A resumed training iterates the stopped epoch again and passes the batches that are trained already. It compares their labels, so a
+    stream that gives others than before is noticed.
+
+    Parameters
+    ----------
+    inputs
+        The inputs of the program, for its engine.
+    found
+        The batches; iterated in each epoch.
+    plan
+        Epochs; a stream has its own sizes and order.
+    size
+        Samples that each batch must have; None: any number.
+    """
+
+    samples = 0
+    digest = ""
+    agreed = None
+
+    def __init__(self, inputs: ProgramInputs, found: Iterable[Any], plan: BatchSchedule, size: int | None) -> None:
+        if isinstance(found, Iterator) and plan.epochs > 1:
+            raise BatchesError(
+                f"epochs is {plan.epochs}, and a {type(found).__name__} yields its batches once; give an iterable that can be repeated, "
+                "such as a DataLoader or a list, or call fit with epochs=1 and a new iterator for each epoch."
+            )
+        self.inputs = inputs
+        self.plan = plan
+        self.labels: Array = np.zeros(0, np.int64)
+        self.dropped = 0
+        self.size = size
+        self._found = found
+
+    @property
+    def batches(self) -> int:
+        """Number of batches that the stream reports; 0: unknown."""
+        return len(self._found) if isinstance(self._found, Sized) else 0
+
+    def remaining(self, epoch: int, done: int, seen: str) -> tuple[list[int], Iterator[Batch]]:
+        """See :class:`~snnc.backends.training.data.batches.TrainingData`."""
+        self.dropped = 0
+        follows = self._checked(epoch)
+        passed = [batch for _, batch in zip(range(done), follows, strict=False)]
+        if done and (len(passed) < done or passed[-1].seen != seen):
+            raise ResumeError(
+                f"the {type(self._found).__name__} does not repeat the {done} batches of epoch {epoch + 1} that the stopped training had: "
+                "give one that yields the same batches in every process, or a data set, whose order follows from a seed."
+            )
+        return [batch.count for batch in passed], follows
+
+    def _checked(self, epoch: int) -> Iterator[Batch]:
+        """Yield batches that fit; the last one is left out if it does not fill the batch of the program."""
+        size, number, seen = self.size, 0, hashlib.sha256()
+        for number, given in enumerate(self._found, 1):
+            if not isinstance(given, tuple | list) or len(given) != 2:
+                what = f"{len(given)} things" if isinstance(given, tuple | list) else f"a {type(given).__name__}"
+                raise BatchesError(f"batch {number - 1} is {what}; a batch is a pair (x, y) of samples and labels.")
+            data, labels = self.inputs.labelled(*given)
+            if self.dropped or (size is not None and len(labels) != size):
+                self._leave_out(number - 1, len(labels))
+                continue
+            seen.update(np.ascontiguousarray(as_targets(labels)).tobytes() + b";")
+            yield replace(loaded(self.inputs, data, labels, in_time=False), seen=seen.hexdigest())
+        if number == 0 or (number == 1 and self.dropped):
+            raise BatchesError(self._nothing(epoch))
+
+    def _leave_out(self, number: int, count: int) -> None:
+        """Leave out the last batch of an epoch if it is too small for the program; refuse any other batch of another size."""
+        size = self.size or 0
+        if self.dropped or count > size:
+            wrong, at = (self.dropped, number - 1) if self.dropped else (count, number)
+            raise BatchSizeError(
+                f"batch {at} has {wrong} samples, and the network was compiled for {size}; only the last one may be smaller "
+                "(and is left out). Give batches of that size, or compile again with batch=…."
+            )
+        self.dropped = count
+
+    def _nothing(self, epoch: int) -> str:
+        if self.dropped:
+            return f"the only batch has {self.dropped} samples, and the network was compiled for {self.size}; compile for a smaller batch."
+        epoch -= self.plan.first_epoch
+        again = "" if epoch == 0 else ", but gave some in the epoch before: it cannot be repeated"
+        return f"the {type(self._found).__name__} gave no batch in epoch {epoch}{again}. It is empty, or an exhausted iterator."
+
+
+def is_stream(x: object, y: object) -> bool:
+    """Return whether `x` yields batches, instead of being samples with labels `y`: an iterator or DataLoader, or a list without labels."""
+    if isinstance(x, Mapping | Events | str | bytes) or hasattr(x, "__array__") or not isinstance(x, Iterable):
+        return False
+    return y is None or not isinstance(x, list | tuple)
+
+
+def check_stream(x: object, y: object, batch: int | None) -> None:
+    """Refuse arguments that cannot be combined with batches.
+
+    Raises
+    ------
+    LabelsMissingError
+        `x` is samples, or `y` is given.
+    TrainingOptionError
+        A size of batches is given.
+    """
+    if not is_stream(x, y):
+        raise LabelsMissingError("y is missing: give fit(x, y), or batches, pairs (x, y), from a DataLoader, a list or a generator.")
+    if y is not None:
+        raise LabelsMissingError(
+            f"y is given, and a {type(x).__name__} gives batches, pairs (x, y), that hold their labels; leave y out, or give x as an array."
+        )
+    if batch is not None:
+        raise TrainingOptionError(f"batch is {batch}, and x yields batches already; leave batch out, or set it where the batches are made.")

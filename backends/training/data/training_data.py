@@ -1,0 +1,68 @@
+"""The training data as batches: from arrays, a data set, or a stream."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, TypeAlias, cast
+
+import numpy.typing as npt
+
+from snnc.backends.runtime.data_sets import BatchedData
+from snnc.backends.runtime.errors import BatchesError, LabelsMissingError
+from snnc.backends.runtime.inputs import Inputs, ProgramInputs
+from snnc.backends.training.data.batches import ArrayBatches, DataSetBatches, EpochOrders, TrainingData
+from snnc.backends.training.data.streams import StreamBatches, check_stream, is_stream
+from snnc.backends.training.plan import BatchSchedule, batch_size, update_size
+
+Trained: TypeAlias = Inputs | BatchedData | Iterable[Any]
+"""Samples, a data set, or batches."""
+Validated: TypeAlias = tuple[Inputs, npt.ArrayLike] | BatchedData
+"""Samples and labels, or a data set."""
+
+
+@dataclass(frozen=True)
+class Order:
+    """The arguments of ``fit`` for epochs, batches and their order."""
+
+    epochs: int
+    first_epoch: int
+    batch: int | None
+    accumulate: int
+    shuffle: bool
+    seed: int
+
+
+def training_data(inputs: ProgramInputs, x: Trained, y: npt.ArrayLike | None, order: Order) -> TrainingData:
+    """Return the batches of a training; the arguments are those of :meth:`snnc.backends.session.BackendSession.fit`.
+
+    Raises
+    ------
+    LabelsMissingError
+        Samples have no labels, or a data set with labels was given others.
+    BatchesError
+        There is nothing to train on.
+    SessionError
+        The data do not fit the network.
+    """
+    engine = inputs.engine
+
+    def plan(count: int) -> BatchSchedule:
+        size = batch_size(engine, count, order.batch, order.accumulate)
+        return BatchSchedule(order.epochs, size, engine.batch is not None, order.shuffle, order.seed, order.first_epoch)
+
+    if isinstance(x, BatchedData):
+        if y is not None:
+            raise LabelsMissingError(f"y is given, and a {type(x).__name__} gives its own targets; leave y out.")
+        if len(x) == 0:
+            raise BatchesError("the data set has no samples.")
+        chosen = plan(len(x))
+        return DataSetBatches(inputs, x, chosen, EpochOrders(chosen, len(x)))
+    if y is None or is_stream(x, y):
+        check_stream(x, y, order.batch)
+        size = None if engine.batch is None else update_size(engine.batch, order.accumulate)
+        schedule = BatchSchedule(order.epochs, 0, False, False, 0, order.first_epoch)
+        return StreamBatches(inputs, cast("Iterable[Any]", x), schedule, size)
+    data, labels = inputs.labelled(cast("Inputs", x), y)
+    chosen = plan(len(labels))
+    return ArrayBatches(inputs, data, labels, chosen, EpochOrders(chosen, len(labels)))

@@ -1,0 +1,276 @@
+"""A checkpoint: weights, optimiser state and position of a training, in one file that is replaced atomically."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import MISSING, asdict, dataclass, fields
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from snnc.backends.runtime.engine import Array, Engine
+from snnc.backends.runtime.errors import CheckpointError, CheckpointIntervalError, ResumeError, WeightFileError
+from snnc.backends.runtime.weights import by_name, read_weight_file, weight_file_bytes
+from snnc.backends.training.saving import optimizer_values
+from snnc.compiler.files.durable import write_durably
+from snnc.compiler.ir.step_program import StepProgram
+
+PREFIX: Final = "training:"
+"""Prefix of a training's entries in a file of weights."""
+_LOSSES: Final = f"{PREFIX}losses"
+_VALIDATED: Final = f"{PREFIX}validated"
+_POSITION: Final = "training"
+"""Key of the position, as JSON, in the file's metadata."""
+_SECONDS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "": 1.0}
+EVERY: Final = "5m"
+
+
+@dataclass(frozen=True)
+class Checkpoints:
+    """The file and the interval of a training's checkpoints.
+
+    A training is saved when it begins, after every epoch, and when Ctrl-C or SIGTERM stop it, in one file, which is complete at any moment.
+
+    Attributes
+    ----------
+    path
+        A safetensors file, which :meth:`Session.load` reads too.
+    every
+        Within an epoch, the time between two checkpoints: seconds, or ``"30s"``, ``"5m"``, ``"1h"``; 0 or ``"none"``: after epochs only.
+    resume
+        Whether to continue from an existing file: the same call then ends with the same bits as an uninterrupted one.
+    """
+
+    path: str | os.PathLike[str]
+    every: float | str = EVERY
+    resume: bool = False
+
+    @property
+    def seconds(self) -> float:
+        """Time between two checkpoints within an epoch; infinite if there are none."""
+        return seconds_of(self.every)
+
+
+def seconds_of(duration: float | str) -> float:
+    """Return a duration in seconds, infinite for 0 and ``"none"``.
+
+    Raises
+    ------
+    CheckpointIntervalError
+        It is not a duration.
+    """
+    if isinstance(duration, int | float) and not isinstance(duration, bool) and math.isfinite(duration) and duration >= 0:
+        return float(duration) or math.inf
+    found = re.fullmatch(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*(ms|s|m|h|)\s*", str(duration).lower())
+    if str(duration).strip().lower() == "none" or (found is not None and float(found[1]) == 0):
+        return math.inf
+    if found is None:
+        raise CheckpointIntervalError(f"{duration!r} is not a time between checkpoints; give one such as 30s, 5m or 1h, or none.")
+    return float(found[1]) * _SECONDS[found[2]]
+
+
+@dataclass(frozen=True)
+class TrainingRecipe:
+    """Settings that must be the same when a training continues."""
+
+    first_epoch: int
+    samples: int
+    batch: int
+    shuffle: bool
+    seed: int
+    accumulate: int
+    learning_rate: float | str | None
+    """A number, or the text of a schedule; None: the optimizer's, or a function of the update."""
+    labels: str
+    """SHA-256 of the labels, or of a data set's fingerprint."""
+    watch: str = ""
+    """The validation data and their use, as text; empty: there are none."""
+    gradient_window: str = ""
+    """The gradient window as text; nothing: that of the session."""
+    capacity: str = ""
+    """The capacity as text; nothing: that of the session."""
+
+
+@dataclass(frozen=True)
+class Position:
+    """The position of a training.
+
+    Attributes
+    ----------
+    recipe
+        Its settings.
+    until
+        The epoch before which it ends, counted from 0 like `epoch`.
+    batches
+        Of an epoch; 0: unknown.
+    epoch, batch
+        Finished epochs, and finished batches of the next one.
+    updates
+        Finished updates, those of earlier epochs included.
+    losses
+        Losses of these batches.
+    validated
+        Loss and accuracy on the validation data after each finished epoch of this training; NaN where there is none.
+    ended
+        Whether it was stopped early.
+    restored
+        Whether the weights are the best ones again, instead of the last ones.
+    seen
+        Digest of the labels of these batches, of a stream.
+    """
+
+    recipe: TrainingRecipe
+    until: int
+    batches: int
+    epoch: int
+    batch: int = 0
+    updates: int = 0
+    losses: tuple[float, ...] = ()
+    validated: tuple[tuple[float, float], ...] = ()
+    ended: bool = False
+    restored: bool = False
+    seen: str = ""
+
+    @property
+    def finished(self) -> bool:
+        """Whether the training is complete."""
+        return self.ended or self.epoch >= self.until
+
+    @property
+    def of_batches(self) -> str:
+        """The finished batches of this epoch in words."""
+        return f"{self.batch} of {self.batches}" if self.batches else f"{self.batch}"
+
+    @property
+    def text(self) -> str:
+        """The position in words."""
+        within = f" and {self.of_batches} batches" if self.batch else ""
+        return f"after {self.epoch} of {self.until} epochs{within}"
+
+
+def save_checkpoint(path: Path, values: Mapping[str, Array], position: Position) -> None:
+    """Write a checkpoint, completely or not at all.
+
+    Raises
+    ------
+    CheckpointError
+        It cannot be written.
+    """
+    about = {name: value for name, value in asdict(position).items() if name not in ("losses", "validated")}
+    rows = {_LOSSES: np.array(position.losses, dtype=np.float64)}
+    if position.validated:
+        rows[_VALIDATED] = np.array(position.validated, dtype=np.float64)
+    data = weight_file_bytes({**values, **rows}, {_POSITION: json.dumps(about)})
+    try:
+        write_durably(path, data, path.with_name(f".{path.name}.part"))
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise CheckpointError(
+            f"the checkpoint {str(path)!r} cannot be written: {reason}. Training stops {position.text}; the last checkpoint is unchanged."
+        ) from None
+
+
+def read_position(path: Path) -> Position | None:
+    """Return the position of the training whose weights a file holds; None if the file has none.
+
+    Raises
+    ------
+    WeightFileError
+        The file is missing or damaged.
+    """
+    entries, metadata = read_weight_file(path)
+    return position_in(path, entries, metadata)
+
+
+def position_in(path: Path, entries: Mapping[str, Array], metadata: Mapping[str, str]) -> Position | None:
+    """Do as :func:`read_position` with the contents of a file."""
+    if _POSITION not in metadata:
+        return None
+    try:
+        data: dict[str, Any] = json.loads(metadata[_POSITION])
+        own = [f for f in fields(TrainingRecipe) if f.default is MISSING or f.name in data["recipe"]]
+        recipe = TrainingRecipe(**{f.name: _typed(data["recipe"][f.name], str(f.type)) for f in own})
+        numbers = {name: _typed(data[name], "int") for name in ("until", "batches", "epoch", "batch")}
+        numbers["updates"] = _typed(data.get("updates", numbers["epoch"] * numbers["batches"] + numbers["batch"]), "int")
+        flags = {name: _typed(data.get(name, False), "bool") for name in ("ended", "restored")}
+        losses = tuple(float(loss) for loss in np.asarray(entries[_LOSSES], dtype=np.float64).reshape(-1))
+        if len(losses) != numbers["batch"] or 0 < numbers["batches"] < numbers["batch"] or not np.isfinite(losses).all():
+            raise ValueError("losses that do not fit the number of batches")
+        validated = _rows(entries.get(_VALIDATED, np.zeros((0, 2))), max(0, numbers["epoch"] - recipe.first_epoch))
+        seen = _typed(data.get("seen", ""), "str")
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise WeightFileError(f"the training record of {path} is damaged ({error}); start a new training.") from None
+    return Position(recipe, **numbers, losses=losses, validated=validated, **flags, seen=seen)
+
+
+def _rows(array: Array, epochs: int) -> tuple[tuple[float, float], ...]:
+    """Return the validation results: a row for each finished epoch, or none at all."""
+    if array.ndim != 2 or array.shape[1] != 2 or len(array) not in (0, epochs):
+        raise ValueError("validation losses that do not fit the number of epochs")
+    return tuple((float(loss), float(accuracy)) for loss, accuracy in array)
+
+
+def check_same(found: Position, recipe: TrainingRecipe, path: Path) -> None:
+    """Refuse to continue with a different training than the stopped one.
+
+    Raises
+    ------
+    ResumeError
+        They differ.
+    """
+    pairs = [(f.name, getattr(found.recipe, f.name), getattr(recipe, f.name)) for f in fields(TrainingRecipe)]
+    shown = {"watch": "validation and its use:", "gradient_window": "gradient window"}
+
+    def told(value: object) -> object:
+        return "none" if value == "" else value
+
+    texts = [
+        "labels or data set" if name == "labels" else f"{shown.get(name, name)} {told(old)}, here {told(new)}"
+        for name, old, new in pairs
+        if old != new
+    ]
+    if texts:
+        raise ResumeError(
+            f"the training in {path} cannot be resumed with other settings or data: {'; '.join(texts)}. Give the same as at its start, or "
+            "continue from its weights without resume."
+        )
+
+
+def _typed(value: Any, kind: str) -> Any:
+    """Return a value from JSON if it has the type that was written."""
+    whole = isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**63
+    good = {
+        "int": whole,
+        "bool": isinstance(value, bool),
+        "str": isinstance(value, str),
+        "float | str | None": value is None
+        or isinstance(value, str)
+        or (isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)),
+    }
+    if not good[kind]:
+        raise ValueError(f"{value!r} in place of {kind}")
+    return value
+
+
+def set_entries(program: StepProgram, engine: Engine, entries: Mapping[str, Array], strict: bool, optimizer: bool | None) -> None:
+    """Set parameters and the optimiser's values; if anything is wrong, nothing changes.
+
+    `strict` and `optimizer` are those of :meth:`snnc.backends.session.BackendSession.load`.
+
+    Raises
+    ------
+    WeightsError, WeightShapeError, WeightNotFiniteError, OptimizerValuesError
+        They do not fit.
+    """
+    optimizer_entries = {name: value for name, value in entries.items() if name.startswith(optimizer_values.PREFIX)}
+    others = (*optimizer_entries, *(name for name in entries if name.startswith(PREFIX)))
+    parameters = by_name(program, {name: value for name, value in entries.items() if name not in others}, strict)
+    restores_optimizer = bool(optimizer_entries) and program.optimizer is not None if optimizer is None else optimizer
+    if restores_optimizer:
+        optimizer_values.set_optimizer_by_label(program, engine, optimizer_entries)
+    engine.set_parameters(parameters)

@@ -1,0 +1,162 @@
+"""The progress of a training is checked, remembered and saved, so that neither non-finite numbers nor an interruption lose it."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from snnc.backends.runtime.engine import Array, Engine, OptimizerValues, ResumableEngine
+from snnc.backends.runtime.errors import DivergedError, ResumeError
+from snnc.backends.runtime.weights import by_label, read_weight_file
+from snnc.backends.training.saving.checkpoint import Position, position_in, save_checkpoint, set_entries
+from snnc.backends.training.saving.optimizer_values import optimizer_entries
+from snnc.backends.training.updates.ranks import leads
+from snnc.compiler.ir.step_program import StepProgram
+from snnc.compiler.lowering.window_values import is_run_value
+
+
+@dataclass(frozen=True, eq=False)
+class _State:
+    """Parameters, and the optimiser's state if the engine exposes it."""
+
+    parameters: Mapping[str, Array]
+    optimizer: OptimizerValues | None
+
+
+@dataclass(frozen=True)
+class ProgressFile:
+    """A file for the progress, and the time between two writes within an epoch."""
+
+    path: Path
+    every: float
+
+
+class ProgressGuard:
+    """Remembers the last good state of a session that trains.
+
+    Parameters
+    ----------
+    engine, program
+        The engine and the program in training.
+    file
+        File for the state; None: memory only.
+    """
+
+    def __init__(self, engine: Engine, program: StepProgram, file: ProgressFile | None) -> None:
+        self.engine = engine
+        self.program = program
+        self.file = file
+        self._good: tuple[_State, Position] | None = None
+        self._best: _State | None = None
+        self._written = time.monotonic()
+
+    def check_loss(self, position: Position, loss: float) -> None:
+        """Stop at a loss that is not finite, with the last good state in the engine.
+
+        Raises
+        ------
+        DivergedError
+            It is not finite.
+        """
+        if not math.isfinite(loss):
+            self._go_back(f"the loss of batch {position.of_batches} in epoch {position.epoch + 1} is {loss}")
+
+    def save(self, position: Position) -> None:
+        """Check the state that the engine is in, remember it and write it.
+
+        Raises
+        ------
+        DivergedError
+            A value is not finite; the last good state is in the engine, and in the file.
+        CheckpointError
+            It cannot be written.
+        """
+        state, entries = self._checked(position)
+        self._good = state, position
+        if self.file is not None:
+            save_checkpoint(self.file.path, entries, position)
+        self._written = time.monotonic()
+
+    def check(self, position: Position) -> None:
+        """Check the state that the engine is in.
+
+        Raises
+        ------
+        DivergedError
+            A value is not finite; the last good state is in the engine.
+        """
+        self._checked(position)
+
+    def keep_best(self, path: Path | None, position: Position) -> None:
+        """Keep the state that the engine is in as the best one, in a file or in memory.
+
+        Raises
+        ------
+        CheckpointError
+            It cannot be written.
+        """
+        state, entries = self._checked(position)
+        self._best = None if path is not None else state
+        if path is not None and leads():
+            save_checkpoint(path, entries, position)
+
+    def restore_best(self, path: Path | None, epochs: int) -> None:
+        """Restore the best state, the one after `epochs` epochs.
+
+        Raises
+        ------
+        ResumeError
+            The file holds another one.
+        """
+        if path is None:
+            assert self._best is not None, "kept after the best epoch"
+            self._set(self._best)
+            return
+        entries, metadata = read_weight_file(path)
+        position = position_in(path, entries, metadata)
+        if position is None or position.epoch != epochs:
+            raise ResumeError(f"{path} does not hold the best weights of this training, those after {epochs} epochs; the last ones stay.")
+        set_entries(self.program, self.engine, entries, strict=True, optimizer=isinstance(self.engine, ResumableEngine))
+
+    @property
+    def due(self) -> bool:
+        """Whether the next write is due."""
+        return self.file is not None and time.monotonic() - self._written >= self.file.every
+
+    def _checked(self, position: Position) -> tuple[_State, dict[str, Array]]:
+        """Return the state of the engine, also as entries of a file."""
+        state = self._state()
+        entries = by_label(self.program, state.parameters)
+        if state.optimizer is not None:
+            entries |= optimizer_entries(self.program, state.optimizer)
+        for label, value in entries.items():
+            bad = int(value.size - np.isfinite(value).sum())
+            if bad:
+                self._go_back(f"{label} holds {bad:,} of {value.size:,} values that are not finite {position.text}")
+        return state, entries
+
+    def _set(self, state: _State) -> None:
+        self.engine.set_parameters(state.parameters)
+        if state.optimizer is not None and isinstance(self.engine, ResumableEngine):
+            self.engine.set_optimizer(state.optimizer)
+
+    def _state(self) -> _State:
+        optimizer = self.engine.get_optimizer() if isinstance(self.engine, ResumableEngine) else None
+        parameters = {name: value for name, value in self.engine.get_parameters().items() if not is_run_value(name)}
+        return _State(parameters, optimizer)
+
+    def _go_back(self, reason: str) -> None:
+        if self._good is None:
+            raise DivergedError(f"{reason}, before training began; load other weights.")
+        state, position = self._good
+        self._set(state)
+        kept = "" if self.file is None else f", also saved in {self.file.path}"
+        raise DivergedError(
+            f"training diverged: {reason}. The session has the weights {position.text} again{kept}. Continue from there with a smaller "
+            "learning rate, or look for inputs and initial weights that are too large."
+        )

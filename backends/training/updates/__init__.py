@@ -1,0 +1,1 @@
+"""One update of the weights: batches and their parts, normalisation, dropout, several processes."""

@@ -1,0 +1,109 @@
+"""Masks of dropout layers: initial values of one state, drawn for every sample of an update.
+
+A number follows from a counter alone (Salmon et al. 2011, DOI 10.1145/2063384.2063405), by the finaliser of SplitMix64 (Steele et al. 2014,
+DOI 10.1145/2714064.2660195): no generator has a position, so every target and every division of a batch draws the same masks.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from snnc.backends.runtime.engine import Array, Initial
+from snnc.backends.runtime.errors import UnsharedTargetError
+from snnc.compiler.ir.step_operations import NeuronStep
+from snnc.compiler.ir.step_program import StepProgram
+from snnc.compiler.neurons.library.dropout import MASK, is_dropout
+
+_GOLDEN: Final = 0x9E3779B97F4A7C15
+_MULTIPLIERS: Final = ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB))
+_BITS: Final = 64
+
+
+@dataclass(frozen=True)
+class _DropoutLayer:
+    """A dropout layer: its population, its state, and its parameters."""
+
+    number: int
+    population: str
+    state: str
+    rate: str
+    seed: str
+    neurons: int
+
+
+@dataclass(frozen=True)
+class Masks:
+    """Draws the masks of a program's dropout layers."""
+
+    layers: tuple[_DropoutLayer, ...] = ()
+
+    def of(self, read: Callable[[str], Array], update: int, first: int, batch: int) -> Initial:
+        """Return the initial values of some samples of an update.
+
+        Parameters
+        ----------
+        read
+            Function from a parameter to its value in the engine.
+        update
+            Number of the update, from 0.
+        first, batch
+            Place of the first sample in the update's batch, and number of samples.
+        """
+        found = {}
+        for layer in self.layers:
+            rate, seed = np.asarray(read(layer.rate), np.float64).reshape(-1), int(np.asarray(read(layer.seed)).reshape(-1)[0])
+            drawn = uniform((seed, layer.number, update), first, batch, layer.neurons)
+            found[layer.population, layer.state] = np.where(drawn < rate, 0, 1 / (1 - rate)).astype(np.float32)
+        return found
+
+
+def masks_of(program: StepProgram) -> Masks:
+    """Return the dropout layers of `program`; layers count in the order of its populations."""
+    steps = {op.population: op for op in program.forward if isinstance(op, NeuronStep)}
+    layers: list[_DropoutLayer] = []
+    for info in program.populations:
+        if is_dropout(info.model):
+            kernel = info.kernel
+            parameters = {kernel.labels[a]: name for a, name in zip(kernel.parameters, steps[info.id].parameters, strict=True)}
+            (state,) = (s for s in kernel.states if kernel.labels[s] == MASK)
+            layers.append(_DropoutLayer(len(layers), info.id, state, parameters["rate"], parameters["seed"], math.prod(info.shape)))
+    return Masks(tuple(layers))
+
+
+def check_alone(program: StepProgram) -> None:
+    """Refuse dropout where several processes share each batch.
+
+    Raises
+    ------
+    UnsharedTargetError
+        There is a dropout layer.
+    """
+    dropped = [info.label for info in program.populations if is_dropout(info.model)]
+    if dropped:
+        raise UnsharedTargetError(
+            f"processes that train together would draw equal masks for the dropout {dropped[0]!r} of different samples; train in one "
+            "process, or leave the dropout out."
+        )
+
+
+def uniform(key: tuple[int, ...], first: int, rows: int, columns: int) -> npt.NDArray[np.float64]:
+    """Return [rows, columns] numbers of [0, 1) that follow from `key`, the row (counted from `first`) and the column."""
+    state = 0
+    for part in key:
+        state = int(_mixed(np.array([(state + _GOLDEN + part) % (1 << _BITS)], np.uint64))[0])
+    row = _mixed(np.arange(first, first + rows, dtype=np.uint64) + np.uint64(state))
+    drawn = _mixed(row[:, None] + np.arange(1, columns + 1, dtype=np.uint64) * np.uint64(_GOLDEN))
+    return np.asarray((drawn >> np.uint64(11)) * 2.0**-53, np.float64)
+
+
+def _mixed(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return the finaliser of SplitMix64 of each number."""
+    for shift, factor in _MULTIPLIERS:
+        values = (values ^ (values >> np.uint64(shift))) * np.uint64(factor)
+    return np.asarray(values ^ (values >> np.uint64(31)))

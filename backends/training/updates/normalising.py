@@ -1,0 +1,284 @@
+"""Training of networks with batch normalisation: the statistics of a batch are found before its gradients are.
+
+The layers that a normalisation reads do not depend on it, so an update runs in passes of the whole program:
+
+1. For each level of normalisations, in the order of the data: run forward, with the statistics of earlier levels; compute this level's.
+2. For each level, from the last one: run forward and backward; the gradients of its gains and biases are the sums that the gradient
+   through its statistics needs (:mod:`snnc.compiler.neurons.library.batch_norm`). With statistics of each step, these sums come from the
+   adjoints of what is normalised, which the target keeps.
+3. Run forward and backward again with all of them, and update.
+
+With L levels these are 2 L + 1 forward and L + 1 backward passes. Each pass is an ordinary one, so every target that separates gradients
+from updates can do it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import networkx as nx
+import numpy as np
+
+from snnc.backends.runtime.engine import (
+    Array,
+    Engine,
+    Initial,
+    OptimizerValues,
+    ResumableEngine,
+    SplitEngine,
+    SteppingEngine,
+    samples_at_once,
+)
+from snnc.backends.runtime.engine_wrapper import EngineWrapper
+from snnc.backends.runtime.errors import NormalisationError
+from snnc.backends.training.updates.masks import masks_of
+from snnc.compiler.ir.graph import Shape
+from snnc.compiler.ir.step_operations import NeuronAdjoint, NeuronStep
+from snnc.compiler.ir.step_program import StepProgram
+from snnc.compiler.lowering.statistics import statistics_inputs, statistics_outputs
+from snnc.compiler.neurons.library.batch_norm import EPSILON, MEAN, MOMENTUM, SHIFT, SLOPE, VARIANCE, is_batch_norm
+
+
+@dataclass(frozen=True)
+class _NormLayer:
+    """A normalisation: the names of its parameters, the output of its values, and its level.
+
+    `axes` are those of [T, B, *shape] over which the values of one mean lie; `inputs` are those for the statistics of each step, in the
+    order of their ports, empty for those of all steps; `adjoint` is the tensor of its current's adjoint, if a gradient passes it.
+    """
+
+    label: str
+    shape: Shape
+    level: int
+    output: str
+    parameters: Mapping[str, str]
+    gain: str
+    bias: str
+    axes: tuple[int, ...]
+    inputs: tuple[str, ...]
+    adjoint: str | None
+
+
+class _Update:
+    """The values of one update: what was measured, and the inputs that carry statistics of each step."""
+
+    def __init__(self, inputs: Mapping[str, Array], values: Mapping[str, Array]) -> None:
+        self.inputs = dict(inputs)
+        self.values = values
+        self.normalised: dict[str, Array] = {}
+        """Output of a normalisation -> its values with the batch's statistics, [T, B, *shape]."""
+        self.deviation: dict[str, Array] = {}
+        """Output of a normalisation -> the square root of variance + eps, by which it divides."""
+
+
+def trains_normalised(program: StepProgram) -> bool:
+    """Return whether `program` trains batch normalisations."""
+    return program.optimizer is not None and any(is_batch_norm(p.model) for p in program.populations)
+
+
+def check_normalised(program: StepProgram, target: str) -> None:
+    """Refuse to train batch normalisations on a target that cannot.
+
+    Raises
+    ------
+    NormalisationError
+        There is one, and an optimizer.
+    """
+    if trains_normalised(program):
+        name = next(p.label for p in program.populations if is_batch_norm(p.model))
+        raise NormalisationError(
+            f"{name!r} normalises over a batch, and {target} cannot train it: gradients and the update are one program there. Train on "
+            "'cpu', 'cuda' or 'reference'; without a loss it runs here, with the running statistics."
+        )
+
+
+class NormalisingEngine(EngineWrapper[SplitEngine]):
+    """Trains on `engine` with the statistics of each batch; see :class:`snnc.backends.runtime.engine.Engine`.
+
+    Raises
+    ------
+    NormalisationError
+        A gain or a bias does not learn, the loss is scaled, or the engine cannot separate gradients from updates.
+    """
+
+    def __init__(self, engine: Engine, program: StepProgram) -> None:
+        check = isinstance(engine, SplitEngine) and isinstance(engine, ResumableEngine)
+        if not check:
+            check_normalised(program, "this target")
+        assert isinstance(engine, SplitEngine)
+        if program.optimizer is not None and program.optimizer.loss_scale is not None:
+            raise NormalisationError("the optimizer has loss_scale, and statistics of a batch take gradients as they are; leave it out.")
+        super().__init__(engine)
+        self._layers = _layers(program)
+        self._masks = masks_of(program)
+        self._hidden = {o.id for o in statistics_outputs(program).values()}
+
+    def forward(self, inputs: Mapping[str, Array], initial: Initial) -> dict[str, Array]:
+        """See :class:`~snnc.backends.runtime.engine.Engine`."""
+        return self._shown(self.engine.forward(self._filled(inputs), initial))
+
+    def train_batch(self, inputs: Mapping[str, Array], target: Array, learning_rate: float) -> float:
+        """See :class:`~snnc.backends.runtime.engine.Engine`."""
+        values = self.engine.get_parameters()
+        running = {name: values[name] for layer in self._layers for name in layer.parameters.values()}
+        samples = next(iter(inputs.values())).shape[1]
+        masks = self._masks.of(values.__getitem__, self.get_optimizer().updates, 0, samples) if self._masks.layers else {}
+        levels = sorted({layer.level for layer in self._layers})
+        update = _Update(self._filled(inputs), values)
+        try:
+            for level in levels:
+                self._measure([layer for layer in self._layers if layer.level == level], update, running, masks)
+            for level in reversed(levels):
+                self.engine.gather_parts([(update.inputs, target)], samples)
+                for layer in self._layers:
+                    if layer.level == level and layer.adjoint is not None:
+                        self._go_through(layer, update)
+            loss = self.engine.gather_parts([(update.inputs, target)], samples)
+        finally:
+            self.engine.set_parameters(running)
+        self.engine.change_parameters(learning_rate)
+        return loss
+
+    def _measure(self, layers: Sequence[_NormLayer], update: _Update, running: dict[str, Array], initial: Initial) -> None:
+        """Set the statistics of the batch for the layers of a level, and change their running ones."""
+        for layer in layers:
+            self._set(layer, {MEAN: 0.0, VARIANCE: 1 - update.values[layer.parameters[EPSILON]]})
+        found = self.engine.forward(update.inputs, initial)
+        for layer in layers:
+            x = found[layer.output].astype(np.float64)
+            count = math.prod(x.shape[axis] for axis in layer.axes)
+            if count < 2:
+                raise NormalisationError(f"{layer.label!r} has one value of each channel in a batch; statistics need two or more.")
+            mean, variance = x.mean(layer.axes, keepdims=True), x.var(layer.axes, keepdims=True)
+            eps, momentum = (float(update.values[layer.parameters[name]].reshape(-1)[0]) for name in (EPSILON, MOMENTUM))
+            for name, of_steps in ((MEAN, mean), (VARIANCE, variance * count / (count - 1))):
+                now = running[layer.parameters[name]].astype(np.float64)
+                for measured in of_steps[:, 0]:
+                    now = (1 - momentum) * now + momentum * np.broadcast_to(measured, layer.shape).reshape(now.shape)
+                running[layer.parameters[name]] = now.astype(np.float32)
+            update.deviation[layer.output] = np.sqrt(variance + eps)
+            update.normalised[layer.output] = (x - mean) / update.deviation[layer.output]
+            self._give(layer, update, dict(zip((MEAN, VARIANCE), (mean, variance), strict=True)))
+
+    def _go_through(self, layer: _NormLayer, update: _Update) -> None:
+        """Set the terms of the gradient through the statistics of a layer."""
+        x = update.normalised[layer.output]
+        count = math.prod(x.shape[axis] for axis in layer.axes)
+        if layer.inputs:
+            assert layer.adjoint is not None
+            adjoint = self.engine.adjoint_of(layer.adjoint).reshape(x.shape) * update.deviation[layer.output]
+            sums = adjoint.sum(layer.axes, keepdims=True), (adjoint * x).sum(layer.axes, keepdims=True)
+        else:
+            gradients, gain = self.engine.gradients(), update.values[layer.gain].astype(np.float64)
+            wide = (1, 1, *(1 if axis + 2 in layer.axes else n for axis, n in enumerate(layer.shape)))
+            sums = (gain * gradients[layer.bias]).reshape(wide), (gain * gradients[layer.gain]).reshape(wide)
+        self._give(layer, update, {name: -total / count for name, total in zip((SHIFT, SLOPE), sums, strict=True)})
+
+    def _give(self, layer: _NormLayer, update: _Update, values: Mapping[str, Array]) -> None:
+        """Set statistics, [T or 1, 1, *channels], or their terms, for the rest of an update."""
+        if not layer.inputs:
+            self._set(layer, {name: value[0, 0] for name, value in values.items()})
+            return
+        self._set(layer, dict.fromkeys(values, 0.0))
+        inputs = dict(zip((MEAN, VARIANCE, SHIFT, SLOPE), layer.inputs, strict=True))
+        for name, value in values.items():
+            whole = np.broadcast_to(value, update.inputs[inputs[name]].shape)
+            update.inputs[inputs[name]] = np.ascontiguousarray(whole, np.float32)
+
+    def _set(self, layer: _NormLayer, values: Mapping[str, Any]) -> None:
+        self.engine.set_parameters(
+            {
+                layer.parameters[name]: np.ascontiguousarray(np.broadcast_to(value, layer.shape).reshape(-1), np.float32)
+                for name, value in values.items()
+            }
+        )
+
+    def _filled(self, inputs: Mapping[str, Array], leading: int = 2) -> dict[str, Array]:
+        """Return `inputs`, and zeros for statistics of each step: the parameters alone count."""
+        sizes = next(iter(inputs.values())).shape[:leading]
+        return {**inputs} | {id_: np.zeros((*sizes, *layer.shape), np.float32) for layer in self._layers for id_ in layer.inputs}
+
+    def _shown(self, records: Mapping[str, Array]) -> dict[str, Array]:
+        return {id_: record for id_, record in records.items() if id_ not in self._hidden}
+
+    def gradients(self) -> dict[str, Array]:
+        """See :class:`~snnc.backends.runtime.engine.GradientEngine`."""
+        return self.engine.gradients()
+
+    def get_parameters(self) -> dict[str, Array]:
+        """See :class:`~snnc.backends.runtime.engine.Engine`."""
+        return self.engine.get_parameters()
+
+    def set_parameters(self, values: Mapping[str, Array]) -> None:
+        """See :class:`~snnc.backends.runtime.engine.Engine`."""
+        self.engine.set_parameters(values)
+
+    def get_optimizer(self) -> OptimizerValues:
+        """See :class:`~snnc.backends.runtime.engine.ResumableEngine`."""
+        assert isinstance(self.engine, ResumableEngine)
+        return self.engine.get_optimizer()
+
+    def set_optimizer(self, values: OptimizerValues) -> None:
+        """See :class:`~snnc.backends.runtime.engine.ResumableEngine`."""
+        assert isinstance(self.engine, ResumableEngine)
+        self.engine.set_optimizer(values)
+
+    def reset(self, batch: int, initial: Initial) -> None:
+        """See :class:`~snnc.backends.runtime.engine.SteppingEngine`."""
+        assert isinstance(self.engine, SteppingEngine)
+        self.engine.reset(batch, initial)
+
+    def step(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
+        """See :class:`~snnc.backends.runtime.engine.SteppingEngine`."""
+        assert isinstance(self.engine, SteppingEngine)
+        return self._shown(self.engine.step(self._filled(inputs, leading=1)))
+
+    def max_samples(self, steps: int, batch: int) -> int:
+        """See :class:`~snnc.backends.runtime.engine.BoundedEngine`."""
+        return samples_at_once(self.engine, steps, batch)
+
+
+def _layers(program: StepProgram) -> tuple[_NormLayer, ...]:
+    steps = {op.population: op for op in program.forward if isinstance(op, NeuronStep)}
+    outputs, inputs, levels = statistics_outputs(program), statistics_inputs(program), _levels(program)
+    passed = {op.population for op in program.backward if isinstance(op, NeuronAdjoint)}
+    learned = {op.parameter for op in program.update}
+    found = []
+    for info in program.populations:
+        if not is_batch_norm(info.model):
+            continue
+        after = [c for c in program.connections if c.source == info.id]
+        if len(after) != 1 or not {after[0].weight, after[0].bias} <= learned:
+            raise NormalisationError(
+                f"the gain and the bias after {info.label!r} must both learn: their gradients are those through its statistics. Leave them "
+                "out of frozen groups of the optimizer."
+            )
+        (scaled,) = after
+        assert scaled.weight is not None
+        assert scaled.bias is not None
+        kernel = info.kernel
+        names = {kernel.labels[a]: name for a, name in zip(kernel.parameters, steps[info.id].parameters, strict=True)}
+        weight = program.parameters[scaled.weight].value.shape
+        shared = [axis for axis in range(len(info.shape)) if len(weight) == len(info.shape) and weight[axis] == 1]
+        given, output = inputs.get(info.id, ()), outputs[info.id].id
+        axes = (*(() if given else (0,)), 1, *(axis + 2 for axis in shared))
+        adjoint = f"d_{info.id}" if info.id in passed else None
+        found.append(_NormLayer(info.label, info.shape, levels[info.id], output, names, scaled.weight, scaled.bias, axes, given, adjoint))
+    return tuple(found)
+
+
+def _levels(program: StepProgram) -> dict[str, int]:
+    """Return for each normalisation how many others the data pass before it, at most."""
+    flow: nx.DiGraph[str] = nx.DiGraph()
+    flow.add_nodes_from(p.id for p in program.populations)
+    flow.add_edges_from((c.source, c.target) for c in program.connections)
+    norms = {p.id for p in program.populations if is_batch_norm(p.model)}
+    whole = nx.condensation(flow)
+    level: dict[int, int] = {}
+    for part in nx.topological_sort(whole):
+        before = [level[other] + bool(norms & whole.nodes[other]["members"]) for other in whole.predecessors(part)]
+        level[part] = max(before, default=0)
+    return {member: level[part] for part in whole for member in whole.nodes[part]["members"] if member in norms}

@@ -1,0 +1,298 @@
+"""Processes that train one network together, started by ``torchrun``: each runs a share of every batch, torch sums the gradients."""
+
+from __future__ import annotations
+
+import atexit
+import hashlib
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Final
+
+import numpy as np
+
+from snnc.backends.runtime.engine import Array, Engine, OptimizerValues, SharingEngine
+from snnc.backends.runtime.errors import RanksDifferError, RanksGroupError, ShareError, UnsharedTargetError
+from snnc.backends.runtime.targets import as_targets
+from snnc.compiler.errors import ToolMissingError
+
+_ENVIRONMENT: Final = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
+"""Environment variables that ``torchrun`` sets for each process."""
+_HELP: Final = "or give fit(distributed=False), and each process trains by itself"
+
+
+class Ranks:
+    """The processes that train together, seen from one of them.
+
+    Parameters
+    ----------
+    engine
+        The engine whose gradients are summed. Nothing is sent before :meth:`begin`, which detects different engines.
+
+    Raises
+    ------
+    ToolMissingError, RanksGroupError
+        The processes cannot communicate.
+    """
+
+    def __init__(self, engine: SharingEngine) -> None:
+        self.engine = engine
+        self._torch, self._group = _joined(engine.device)
+        self.rank: int = self._group.get_rank()
+        self.size: int = self._group.get_world_size()
+        self._place = _place(self._group.get_backend_config(), engine.device)
+        self._flat = self._torch.zeros(engine.gradient_elements + 2, dtype=self._torch.float32, device=self._place)
+        """All gradients, the loss, and the number of processes that must stop."""
+        self._wait()
+
+    def share(self, samples: Array) -> Array:
+        """Return the samples of an update that this process runs: as many as the others or one more, possibly none."""
+        return np.array_split(samples, self.size)[self.rank]
+
+    def begin(self, schedule: object, labels: Array) -> None:
+        """Compare the inputs of the processes, and take the parameters and the optimiser of rank 0.
+
+        Parameters
+        ----------
+        schedule
+            The shapes of samples and their division into updates; the processes compare it.
+        labels
+            Of all samples, [samples].
+
+        Raises
+        ------
+        RanksDifferError
+            They are about to train different networks, in different ways or on different samples.
+        RanksGroupError
+            They cannot reach each other.
+        """
+        self._compare("the network, target, loss or optimizer", self.engine.fingerprint.encode())
+        settings = "the number of epochs, the batch, the seed, the parts of an update, the samples' shape or the checkpoint"
+        self._compare(settings, repr(schedule).encode())
+        self._compare("the labels (each is given all samples, and takes its share of every batch)", _bytes(as_targets(labels)))
+        self._accept_leader()
+
+    def update(self, loss: float, some: bool, learning_rate: float, stop: bool) -> tuple[float, bool]:
+        """Sum the gradients and the losses of all processes, make the update; return the loss, and whether any process must stop.
+
+        Parameters
+        ----------
+        loss
+            This process's contribution.
+        some
+            Whether this process had samples, so its engine holds gradients.
+        learning_rate
+            Of the update.
+        stop
+            Whether this process must stop.
+        """
+        flat = self._flat
+        if some:
+            self.engine.gradients_to(flat.data_ptr())
+            flat[-2] = loss
+        else:
+            flat.zero_()
+        flat[-1] = float(stop)
+        self._sum()
+        self.engine.gradients_from(flat.data_ptr())
+        self.engine.change_parameters(learning_rate)
+        return float(flat[-2]), bool(flat[-1] > 0)
+
+    def gather(self, own: list[Any]) -> list[Any]:
+        """Return the lists of all processes, one after the other."""
+        found: list[list[Any]] = [[] for _ in range(self.size)]
+        with self._talking():
+            self._group.all_gather_object(found, own)
+        return [item for part in found for item in part]
+
+    def meet(self) -> None:
+        """Wait for the other processes."""
+        self._compare("where they are", b"")
+
+    def end(self) -> None:
+        """Compare the parameters, which must have the same bits.
+
+        Raises
+        ------
+        RanksDifferError
+            They differ.
+        """
+        values = self.engine.get_parameters()
+        self._compare("the trained parameters (learning rates or the processors' arithmetic differ)", *map(_bytes, values.values()))
+
+    def _sum(self) -> None:
+        """Sum the buffer over all processes.
+
+        No kernel of the program overlaps those that sum, because both may need the whole device: engine calls return when their kernels
+        have finished.
+        """
+        with self._talking():
+            self._group.all_reduce(self._flat)
+        self._wait()
+
+    def _accept_leader(self) -> None:
+        """Set the parameters and the optimiser's state to those of rank 0."""
+        self.engine.set_parameters(self._of_first(self.engine.get_parameters()))
+        kept = self.engine.get_optimizer()
+        moments = {moment: self._of_first(values) for moment, values in kept.moments.items()}
+        count = self._torch.tensor([kept.updates], dtype=self._torch.int64, device=self._place)
+        self._group.broadcast(count, 0)
+        scale = None
+        if kept.loss_scale is not None:
+            found = self._of_first({"scale": np.array(kept.loss_scale)})["scale"]
+            scale = float(found[0]), int(found[1])
+        self.engine.set_optimizer(OptimizerValues(int(count[0]), moments, scale))
+
+    def _of_first(self, values: Mapping[str, Array]) -> dict[str, Array]:
+        """Return rank 0's `values`."""
+        found = {}
+        for name, value in values.items():
+            sent = self._torch.from_numpy(np.array(value, dtype=np.float32)).to(self._place)
+            self._group.broadcast(sent, 0)
+            found[name] = sent.cpu().numpy()
+        return found
+
+    def _compare(self, what: str, *parts: bytes) -> None:
+        digest = hashlib.sha256()
+        for part in parts:
+            digest.update(part)
+        own = self._torch.tensor(list(digest.digest()), dtype=self._torch.uint8, device=self._place)
+        found = [self._torch.empty_like(own) for _ in range(self.size)]
+        with self._talking():
+            self._group.all_gather(found, own)
+        others = [rank for rank, one in enumerate(found) if not self._torch.equal(one, found[0])]
+        if others:
+            raise RanksDifferError(
+                f"of {self.size} processes that train together, rank {', '.join(map(str, others))} and rank 0 differ in {what}. Give all "
+                f"processes the same, {_HELP}."
+            )
+
+    @contextmanager
+    def _talking(self) -> Iterator[None]:
+        """Turn torch's errors about unreachable processes into an error with a code."""
+        try:
+            yield
+        except RuntimeError as error:
+            sent = self._group.get_backend_config()
+            told = f"the {self.size} processes that train together do not reach each other by {sent}: {_line(error)}"
+            raise RanksGroupError(told) from None
+
+    def _wait(self) -> None:
+        """Wait for torch's stream."""
+        if self._place != "cpu":
+            self._torch.cuda.current_stream(self._place).synchronize()
+
+
+def ranks_for(engine: Engine, batch: int) -> Ranks | None:
+    """Return this process's place among those that train together; None if it is alone.
+
+    Parameters
+    ----------
+    engine
+        The engine of this process.
+    batch
+        Samples of an update.
+
+    Raises
+    ------
+    UnsharedTargetError, ShareError
+        The target or the batch cannot be shared.
+    ToolMissingError, RanksGroupError
+        The processes cannot communicate.
+    """
+    size = processes()
+    if size == 1:
+        return None
+    if engine.batch is not None or not isinstance(engine, SharingEngine):
+        raise UnsharedTargetError(
+            f"{size} processes were started to train together, and only the targets 'cpu' and 'cuda' sum gradients over processes. Use "
+            f"one of these, {_HELP}."
+        )
+    if batch < size:
+        raise ShareError(f"a batch of {batch} samples cannot be shared by {size} processes; use a larger batch or fewer processes.")
+    return Ranks(engine)
+
+
+def processes() -> int:
+    """Return how many processes train together: those of torch's process group, else those of ``torchrun``, else 1."""
+    group = _open_group()
+    if group is not None:
+        return int(group.get_world_size())
+    told = os.environ.get("WORLD_SIZE", "")
+    return max(1, int(told)) if told.isdecimal() and all(name in os.environ for name in _ENVIRONMENT) else 1
+
+
+def leads() -> bool:
+    """Return whether this process writes files and results: it is alone, or rank 0."""
+    group = _open_group()
+    if group is not None:
+        return int(group.get_rank()) == 0
+    return processes() == 1 or os.environ["RANK"] == "0"
+
+
+def _open_group() -> Any | None:
+    """Return ``torch.distributed`` if its process group exists."""
+    group = sys.modules.get("torch.distributed")
+    return group if group is not None and group.is_available() and group.is_initialized() else None
+
+
+def _joined(device: int | None) -> tuple[Any, Any]:
+    """Return torch and its process group, which is created if it does not exist; NCCL gets the session's device."""
+    try:
+        import torch
+        from torch import distributed
+    except ImportError:
+        raise ToolMissingError(
+            f"{processes()} processes were started to train together, and PyTorch, which sums their gradients, is not installed; "
+            f"pip install torch (or snnc[torch]), {_HELP}."
+        ) from None
+    if not distributed.is_available():
+        raise RanksGroupError(f"this PyTorch ({torch.__version__}) has no torch.distributed; install another build, {_HELP}.")
+    if device is not None and torch.cuda.is_available():
+        torch.cuda.set_device(device)
+    if not distributed.is_initialized():
+        nccl = device is not None and torch.cuda.is_available() and distributed.is_nccl_available()
+        try:
+            distributed.init_process_group("nccl" if nccl else "gloo")
+        except (RuntimeError, ValueError) as error:
+            told = ", ".join(f"{name}={os.environ.get(name)}" for name in _ENVIRONMENT)
+            raise RanksGroupError(f"the processes do not find each other ({told}): {_line(error)}") from None
+        atexit.register(_leave)
+    return torch, distributed
+
+
+def _leave() -> None:
+    group = _open_group()
+    if group is not None:
+        group.destroy_process_group()
+
+
+def _place(backends: str, device: int | None) -> str:
+    """Return where gradients are summed: on the device, unless only host memory can be sent.
+
+    Parameters
+    ----------
+    backends
+        Kinds of memory with their backends, ``"cpu:gloo,cuda:nccl"``.
+    device
+        Number of the session's device; None: it is on the processor.
+    """
+    known = dict(part.split(":", 1) for part in backends.split(",") if ":" in part)
+    if device is not None and known.get("cuda", "gloo") != "gloo":
+        return f"cuda:{device}"
+    if "cpu" in known:
+        return "cpu"
+    raise RanksGroupError(
+        f"torch's process group sends {backends}, and gradients of this session are in the processor's memory; make it with "
+        f"init_process_group('cpu:gloo,cuda:nccl'), leave it to snnc, {_HELP}."
+    )
+
+
+def _line(error: Exception) -> str:
+    """Return the first line of torch's message."""
+    return next(iter(str(error).splitlines()), type(error).__name__)
+
+
+def _bytes(value: Array) -> bytes:
+    return np.ascontiguousarray(value).tobytes()

@@ -1,0 +1,149 @@
+"""Values of a session that change while it trains, besides weights: the gradient window, and how many spikes are sent."""
+
+from __future__ import annotations
+
+import math
+from numbers import Real
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+
+from snnc.backends.runtime.engine import Engine
+from snnc.backends.runtime.errors import GradientWindowError
+from snnc.backends.training.schedules import Scheduled, TrainingPosition, parse_schedule, value_at, value_text
+from snnc.backends.training.updates.capacities import CapacityPlan, ScheduledCapacity, SpikeLimits
+from snnc.compiler.ir.step_program import StepProgram
+from snnc.compiler.lowering.window_values import window_parameters
+
+WindowArgument: TypeAlias = Scheduled | tuple[Scheduled, Scheduled] | None
+"""The lower end of a gradient window, or both ends (as text ``"LOW to HIGH"``); None: as it is."""
+
+_TO: Final = " to "
+
+
+class GradientWindow:
+    """The gradient window of a loaded engine, which lies in the compiled one.
+
+    Parameters
+    ----------
+    program, engine
+        The program, and the engine that holds its parameters.
+
+    Attributes
+    ----------
+    now
+        The ends; None if the program was compiled without a window.
+    """
+
+    def __init__(self, program: StepProgram, engine: Engine) -> None:
+        self._engine = engine
+        self._places = window_parameters(program)
+        self.now = None if self._places is None else self._places.widest
+
+    def set(self, low: float, high: float | None = None) -> None:
+        """Set the ends, membrane minus threshold; `high` None: that of the compiled window.
+
+        Raises
+        ------
+        GradientWindowError
+            The program has no window, or the ends are not numbers, empty, or outside the compiled window.
+        """
+        places = self._places
+        if places is None:
+            raise GradientWindowError(
+                "the network was compiled without a gradient window, so its gradient reaches all neurons; compile with "
+                "gradient_window=LOW, the widest one (-100 excludes no neuron)."
+            )
+        ends = low, places.widest[1] if high is None else high
+        self._check(ends, places.widest)
+        if ends == self.now:
+            return
+        values = dict.fromkeys(places.low, ends[0]) | dict.fromkeys(places.high, ends[1])
+        self._engine.set_parameters({name: np.array(value, dtype=np.float32) for name, value in values.items()})
+        self.now = ends
+
+    @staticmethod
+    def _check(ends: tuple[float, float], widest: tuple[float, float]) -> None:
+        given: tuple[Any, Any] = ends
+        good = all(isinstance(end, Real) and not isinstance(end, bool) for end in given)
+        if not (good and math.isfinite(ends[0]) and ends[0] < ends[1]):
+            raise GradientWindowError(f"the gradient window {ends!r} is empty or not two numbers; give low < high, low finite.")
+        low, high = widest
+        # A schedule that begins at the compiled end may miss it by the rounding of a float32.
+        if ends[0] < low - 1e-6 * abs(low) or (ends[1] != high and (high == math.inf or ends[1] > high + 1e-6 * abs(high))):
+            wider = "has no upper end to change" if high == math.inf and ends[0] >= low else "is narrower"
+            raise GradientWindowError(
+                f"the gradient window ({ends[0]:g}, {ends[1]:g}) does not fit the compiled one, ({low:g}, {high:g}), which {wider}; "
+                "compile with the widest window that a training needs, gradient_window=LOW or (LOW, HIGH)."
+            )
+
+
+class RunValues:
+    """The scheduled values of a training, set before each update.
+
+    Parameters
+    ----------
+    window
+        The gradient window of the session.
+    gradient_window
+        Its values in this training; None: it stays as it is.
+    limits, capacity
+        The same of the spikes that are sent.
+
+    Raises
+    ------
+    GradientWindowError, SpikeLimitError, CapacityTextError
+        The program has no such value, or the argument is not one.
+    ScheduleError
+        A text describes no schedule.
+    """
+
+    def __init__(
+        self,
+        window: GradientWindow,
+        gradient_window: WindowArgument = None,
+        limits: SpikeLimits | None = None,
+        capacity: ScheduledCapacity | None = None,
+    ) -> None:
+        self._window = window
+        self._limits = limits
+        self._capacity = None if capacity is None else CapacityPlan.of(capacity)
+        if capacity is not None and limits is not None and limits.capacity is None:
+            limits.set(1)  # refuses, and says why
+        given = window_ends(gradient_window)
+        self._ends = [] if gradient_window is None else [parse_schedule(end) if isinstance(end, str) else end for end in given]
+        if len(self._ends) > 2 or any(end is None or isinstance(end, bool) for end in self._ends):
+            raise GradientWindowError(f"gradient_window is {gradient_window!r}; give its lower end or both ends, numbers or schedules.")
+        if self._ends and window.now is None:
+            window.set(0.0)  # refuses, and says why
+
+    @property
+    def capacity_text(self) -> str:
+        """The capacity in the form of :attr:`window_text`."""
+        return "" if self._capacity is None else self._capacity.text
+
+    @property
+    def window_text(self) -> str:
+        """The gradient window for a checkpoint: numbers, schedules as text, functions as :data:`FUNCTION`; nothing if not given."""
+        return _TO.join(value_text(end) for end in self._ends)
+
+    def set_for(self, when: TrainingPosition) -> None:
+        """Set the values of the update after `when`.
+
+        Raises
+        ------
+        GradientWindowError, SpikeLimitError
+            They do not fit the compiled ones.
+        """
+        if self._ends:
+            ends: list[Any] = [value_at(end, when) if callable(end) else end for end in self._ends]
+            self._window.set(*ends)
+        if self._limits is not None and self._limits.capacity is not None:
+            self._limits.set(None if self._capacity is None else self._capacity.at(when), update=when.update)
+
+
+def window_ends(given: Any) -> list[Any]:
+    """Return the parts of a gradient window: its lower end, or both."""
+    if isinstance(given, str):
+        return [end.strip() for end in given.split(_TO)]
+    return list(given) if isinstance(given, tuple | list) else [given]

@@ -1,0 +1,100 @@
+"""Updates of a training: from whole batches, from batches in parts, or from this process's share of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from snnc.backends.runtime.engine import Array, Engine, GatheringEngine, accepts_next, accumulates
+from snnc.backends.runtime.errors import TrainingOptionError
+from snnc.backends.training.data.batches import Batch, Part
+from snnc.backends.training.loop import Upcoming
+from snnc.backends.training.plan import check_count
+from snnc.backends.training.updates.ranks import Ranks
+
+
+class Updates:
+    """Makes the updates of a training in sequence.
+
+    Parameters
+    ----------
+    engine
+        The engine that runs the batches.
+    accumulate
+        Number of parts in which the samples of an update run.
+    ranks
+        Processes that share each batch; None: this one is alone.
+
+    Raises
+    ------
+    TrainingOptionError
+        The number of parts is invalid, or the engine cannot delay an update.
+    """
+
+    def __init__(self, engine: Engine, *, accumulate: int = 1, ranks: Ranks | None = None) -> None:
+        self.engine = engine
+        self.accumulate = accumulate
+        self.ranks = ranks
+        self.stop_requested: Callable[[], bool] = lambda: False
+        """Whether this process must stop."""
+        self._agreed = False
+        """Whether the processes that train together are to stop."""
+        self._gathering = gathering(engine, accumulate)
+        self._ahead: tuple[Batch, Part] | None = None
+        """The next batch, if the engine was offered it."""
+
+    def make(self, batch: Batch, upcoming: Upcoming, learning_rate: float) -> float:
+        """Make the update of a batch, and return its loss."""
+        mine, parts = self._mine(batch), self._parts(batch, upcoming)
+        if self.ranks is not None:
+            loss = self.ranks.engine.gather_parts(parts, batch.count)
+            loss, self._agreed = self.ranks.update(loss, len(mine) > 0, learning_rate, self.stop_requested())
+            return loss
+        if self._gathering is not None:
+            return self._gathering.train_parts(parts, batch.count, learning_rate)
+        return self.engine.train_batch(*next(parts), learning_rate)
+
+    @property
+    def stopping(self) -> bool:
+        """Whether training must stop after the last update; all processes that train together agree."""
+        return self.stop_requested() if self.ranks is None else self._agreed
+
+    def _mine(self, batch: Batch) -> Array:
+        """Return the positions of the samples of a batch that this process runs."""
+        whole = np.arange(batch.count)
+        return whole if self.ranks is None else self.ranks.share(whole)
+
+    def _parts(self, batch: Batch, upcoming: Upcoming) -> Iterator[Part]:
+        """Yield the samples in the order of execution: in parts, or at once, offering those of the next batch to the engine."""
+        mine = self._mine(batch)
+        if self.accumulate > 1:
+            yield from map(batch.part, np.array_split(mine, min(self.accumulate, len(mine))) if len(mine) else ())
+        elif len(mine):
+            known = self._ahead is not None and self._ahead[0] is batch
+            now = self._ahead[1] if self._ahead is not None and known else batch.part(mine)
+            following = upcoming() if accepts_next(self.engine) else None
+            theirs = () if following is None else self._mine(following)
+            self._ahead = None if following is None or not len(theirs) else (following, following.part(self._mine(following)))
+            if self._ahead is not None and accepts_next(self.engine):
+                self.engine.offer(*self._ahead[1])
+            yield now
+
+
+def gathering(engine: Engine, accumulate: int) -> GatheringEngine | None:
+    """Return the engine if it must run updates in `accumulate` parts; None for one part.
+
+    Raises
+    ------
+    TrainingOptionError
+        It cannot, or the number of parts is invalid.
+    """
+    check_count("accumulate", accumulate, 1)
+    if accumulate == 1:
+        return None
+    if not accumulates(engine):
+        raise TrainingOptionError(
+            f"accumulate is {accumulate}, but this program changes parameters after each batch; compile it with an optimizer that "
+            "accumulates, as in 'adam:0.001,accumulate'. The targets 'cpu', 'cuda' and 'reference' always support it."
+        )
+    return engine

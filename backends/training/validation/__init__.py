@@ -1,0 +1,1 @@
+"""Validation between epochs: metrics, early stopping, the best weights, logs."""

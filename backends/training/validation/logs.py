@@ -1,0 +1,135 @@
+"""Logs of a training: a CSV file with a row an epoch, and TensorBoard's event files."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final
+
+from snnc.backends.runtime.errors import SessionError
+from snnc.backends.runtime.history import Epoch, TrainingProgress
+from snnc.backends.training.validation.metrics import scalars
+from snnc.compiler.errors import ToolMissingError
+from snnc.compiler.files.durable import write_durably
+
+_COLUMNS: Final = ("epoch", "updates", "seconds", "learning_rate", "loss")
+
+
+class LogError(SessionError):
+    """A log of a training cannot be written, or an existing one is not a log of the same training."""
+
+    code = "SNNC-E592"
+
+
+class CsvLog:
+    """A CSV file: epoch, updates, seconds, learning_rate, loss, and with validation its loss, accuracy and metrics.
+
+    Parameters
+    ----------
+    path
+        The file. A training that resumes keeps the rows of the epochs before; any other replaces the file at its first row.
+    epochs
+        Epochs that are over.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], epochs: int, resumed: bool) -> None:
+        self.path = Path(path)
+        self._rows = self._kept(epochs) if resumed and self.path.exists() else []
+
+    def after_epoch(self, epoch: Epoch) -> None:
+        """Add a row; the file is replaced as a whole, so that an interruption leaves no incomplete row.
+
+        Raises
+        ------
+        LogError
+            It cannot be written.
+        """
+        row: dict[str, object] = {
+            "epoch": epoch.number + 1,
+            "updates": epoch.updates,
+            "seconds": f"{epoch.seconds:.3f}",
+            "learning_rate": repr(epoch.learning_rate),
+            "loss": repr(epoch.loss),
+        }
+        if epoch.validation is not None:
+            found = {"loss": epoch.validation.loss, "accuracy": epoch.validation.accuracy, **scalars(epoch.validation.metrics)}
+            row |= {f"validation_{name}": repr(value) for name, value in found.items()}
+        self._rows.append({name: str(value) for name, value in row.items()})
+        text = io.StringIO()
+        writer = csv.DictWriter(text, list(self._rows[-1]), restval="", extrasaction="ignore", lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(self._rows)
+        try:
+            write_durably(self.path, text.getvalue().encode(), self.path.with_name(f".{self.path.name}.part"))
+        except OSError as error:
+            reason = (error.strerror or str(error)).lower()
+            raise LogError(
+                f"the log {str(self.path)!r} cannot be written: {reason}; the checkpoint of this epoch is not written."
+            ) from None
+
+    def _kept(self, epochs: int) -> list[dict[str, str]]:
+        try:
+            with self.path.open(newline="", encoding="utf-8") as stream:
+                reader = csv.DictReader(stream)
+                if tuple(reader.fieldnames or ())[: len(_COLUMNS)] != _COLUMNS:
+                    raise LogError(f"{str(self.path)!r} is not the log of a training; give another file, or delete it.")
+                return [{k: v for k, v in row.items() if k is not None} for row in reader if int(row["epoch"]) <= epochs]
+        except (OSError, ValueError, TypeError, csv.Error) as error:
+            raise LogError(f"the log {str(self.path)!r} of the training that resumes cannot be read: {error}.") from None
+
+
+class TensorBoardLog:
+    """Event files for TensorBoard: loss and learning rate of each update; loss, accuracy and metrics of each epoch's validation.
+
+    Parameters
+    ----------
+    folder
+        Folder of the files.
+    updates
+        Updates that are over; what an interrupted training wrote of later ones is discarded when it resumes.
+
+    Raises
+    ------
+    ToolMissingError
+        No writer is installed.
+    """
+
+    def __init__(self, folder: str | os.PathLike[str], updates: int, resumed: bool) -> None:
+        self._writer = _writer(Path(folder), updates if resumed else None)
+
+    def after_batch(self, progress: TrainingProgress) -> None:
+        """Add loss and learning rate of an update."""
+        self._writer.add_scalar("training/loss", progress.loss, progress.update)
+        self._writer.add_scalar("training/learning_rate", progress.learning_rate, progress.update)
+
+    def after_epoch(self, epoch: Epoch) -> None:
+        """Add the validation of an epoch."""
+        self._writer.add_scalar("training/epoch_loss", epoch.loss, epoch.updates - 1)
+        if epoch.validation is not None:
+            found = {"loss": epoch.validation.loss, "accuracy": epoch.validation.accuracy, **scalars(epoch.validation.metrics)}
+            for name, value in found.items():
+                self._writer.add_scalar(f"validation/{name}", value, epoch.updates - 1)
+        self._writer.flush()
+
+    def close(self) -> None:
+        """Close the files."""
+        with suppress(OSError):
+            self._writer.close()
+
+
+def _writer(folder: Path, purge_step: int | None) -> Any:
+    for module in ("torch.utils.tensorboard", "tensorboardX"):
+        try:
+            found = __import__(module, fromlist=["SummaryWriter"])
+        except ImportError:
+            continue
+        try:
+            return found.SummaryWriter(str(folder), purge_step=purge_step)
+        except OSError as error:
+            raise LogError(f"the folder {str(folder)!r} of TensorBoard's log cannot be written: {error}.") from None
+    raise ToolMissingError(
+        "tensorboard= needs a writer of TensorBoard's files, and none is installed; pip install tensorboardX, or torch and tensorboard."
+    )

@@ -1,0 +1,186 @@
+"""Measures a network on validation data, between the epochs of a training."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Protocol, TypeAlias
+
+import numpy as np
+
+from snnc.backends.runtime.arrays import array_of
+from snnc.backends.runtime.data_sets import BatchedData
+from snnc.backends.runtime.engine import Array
+from snnc.backends.runtime.errors import BatchesError, TrainingOptionError
+from snnc.backends.runtime.events import InputValues, densely
+from snnc.backends.runtime.history import Validation
+from snnc.backends.runtime.inputs import ProgramInputs
+from snnc.backends.runtime.predicting import Predictor
+from snnc.backends.runtime.prediction import check_training_targets, classes_of, scores_by_length
+from snnc.backends.runtime.targets import as_targets
+from snnc.backends.training.data.batches import digest_of_labels, fingerprint_of
+from snnc.backends.training.updates.ranks import Ranks
+from snnc.backends.training.validation.metrics import SPIKES, Metric, MetricError, accuracy, are_classes, checked_metrics, value_of
+
+Chunk: TypeAlias = tuple[Array, Array, Array]
+"""Outputs [T, B, n], scores [B, classes] and targets [B] of some samples."""
+SpikeCounter: TypeAlias = Callable[[Mapping[str, Array]], Mapping[str, float]]
+"""From inputs by id, [T, B, *shape], to the mean spikes of a sample in each layer, by label."""
+COUNTED: Final = 16
+"""Samples in which spikes are counted, the first ones: the NumPy reference runs them again."""
+
+
+class ValidationSamples(Protocol):
+    """The samples on which a network is measured."""
+
+    def __len__(self) -> int:
+        """Number of samples."""
+        ...
+
+    @property
+    def text(self) -> str:
+        """The samples in words, for checkpoints."""
+        ...
+
+    def outputs(self, predictor: Predictor, order: Array) -> Iterator[Chunk]:
+        """Run the samples at these positions forward."""
+        ...
+
+    def first(self, inputs: ProgramInputs, count: int) -> dict[str, Array]:
+        """Return the first samples, dense: id -> [T, B, *shape]."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class _Arrays:
+    """Samples in memory, by input id."""
+
+    data: Mapping[str, InputValues]
+    labels: Array
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    @property
+    def text(self) -> str:
+        return f"{len(self)} samples with labels {digest_of_labels(self.labels)[:16]}"
+
+    def outputs(self, predictor: Predictor, order: Array) -> Iterator[Chunk]:
+        at = 0
+        for output, scores in predictor.of_samples(self.data, order=order):
+            yield output, scores, self.labels[order[at : at + len(scores)]]
+            at += len(scores)
+
+    def first(self, inputs: ProgramInputs, count: int) -> dict[str, Array]:
+        return densely(inputs.batch_of(self.data, np.arange(min(count, len(self)))))
+
+
+@dataclass(frozen=True, eq=False)
+class _DataSet:
+    """Samples that are read each time."""
+
+    data: BatchedData
+
+    def __len__(self) -> int:
+        return len(self.data)
+
+    @property
+    def text(self) -> str:
+        return f"{len(self)} samples of a data set {fingerprint_of(self.data)[:16]}"
+
+    def outputs(self, predictor: Predictor, order: Array) -> Iterator[Chunk]:
+        for output, scores, given in predictor.of_data_set(self.data, order=order):
+            targets = array_of(given, "the targets")
+            check_training_targets(predictor.inputs.program, targets, len(scores), len(output))
+            yield output, scores, targets
+
+    def first(self, inputs: ProgramInputs, count: int) -> dict[str, Array]:
+        few = min(count, len(self))
+        given, _ = next(iter(self.data.batches(few, order=np.arange(few))))
+        return densely(inputs.batch(given))
+
+
+@dataclass(frozen=True, eq=False)
+class ValidationData:
+    """Checked validation samples, and their metrics.
+
+    Attributes
+    ----------
+    predictor
+        Runs the network.
+    samples
+        The samples.
+    metrics
+        Metrics besides loss and accuracy, by name.
+    ranks
+        Processes that train together: each measures a share, and all have the same result.
+    spikes
+        Returns the mean spikes of a sample in each layer, for the metric of them.
+    """
+
+    predictor: Predictor
+    samples: ValidationSamples
+    metrics: Mapping[str, Metric]
+    ranks: Ranks | None = None
+    spikes: SpikeCounter | None = None
+
+    @property
+    def text(self) -> str:
+        """The data in words, for checkpoints."""
+        return self.samples.text
+
+    def measure(self) -> Validation:
+        """Run all samples forward; return their loss, accuracy and metrics."""
+        program, order = self.predictor.inputs.program, np.arange(len(self.samples))
+        assert program.loss is not None, "a network that is trained has a loss"
+        own = order if self.ranks is None else self.ranks.share(order)
+        found = []
+        for output, scores, targets in self.samples.outputs(self.predictor, own) if len(own) else ():
+            loss = float(program.loss.value_and_gradient(output, as_targets(targets))[0])
+            found.append((loss, scores_by_length(program, output, targets, scores), targets))
+        if self.ranks is not None:
+            found = self.ranks.gather(found)
+        whole, given = (np.concatenate([chunk[i] for chunk in found]) for i in (1, 2))
+        labels = classes_of(program, given)
+        right = accuracy(whole, labels) if are_classes(labels) else math.nan
+        values = {name: value_of(name, metric, whole, labels) for name, metric in self.metrics.items() if name != SPIKES}
+        if SPIKES in self.metrics and self.spikes is not None:
+            counted = self.spikes(self.samples.first(self.predictor.inputs, COUNTED))
+            values |= {f"{SPIKES}_{label}": number for label, number in counted.items()}
+        mean = float(np.average([chunk[0] for chunk in found], weights=[len(chunk[1]) for chunk in found]))
+        return Validation(mean, right, values)
+
+
+def validation_data(
+    predictor: Predictor,
+    validation: Any,
+    metrics: Iterable[Metric] | str | None,
+    ranks: Ranks | None = None,
+    spikes: SpikeCounter | None = None,
+) -> ValidationData | None:
+    """Check the validation data and metrics of a training.
+
+    Raises
+    ------
+    TrainingOptionError
+        The data are neither a pair of samples and labels nor a data set.
+    BatchesError
+        The data set is empty.
+    MetricError
+        A metric is unknown, or the session does not count the spikes of layers.
+    SessionError
+        The data do not fit the network.
+    """
+    chosen = checked_metrics(() if metrics is None else metrics)
+    if SPIKES in chosen and spikes is None:
+        raise MetricError(f"the metric {SPIKES!r} needs a session of snnc.compile or snnc.open, which counts the spikes of layers.")
+    if validation is None:
+        return None
+    if isinstance(validation, BatchedData):
+        if len(validation) == 0:
+            raise BatchesError("the data set of the validation has no samples.")
+        return ValidationData(predictor, _DataSet(validation), chosen, ranks, spikes)
+    if not isinstance(validation, Sequence) or isinstance(validation, str) or len(validation) != 2:
+        raise TrainingOptionError(f"validation is a {type(validation).__name__}; give a pair (x, y) of samples and labels, or a data set.")
+    return ValidationData(predictor, _Arrays(*predictor.inputs.labelled(*validation)), chosen, ranks, spikes)

@@ -1,0 +1,94 @@
+"""The loops of the vertices of relays.
+
+Amounts: ``pieces`` that a worker searches or joins; of the masks in them ``runs`` of words, ``groups`` of four words, ``singles`` (units
+alone), ``hits`` (groups with a bit), ``ids`` found. ``counts``: numbers of ids of a sample's pieces, read for each piece. ``lists`` (or
+parts of one) of samples; ``words`` read or copied, in ``runs``; ``numbers`` that a request for further windows compares.
+"""
+
+from __future__ import annotations
+
+from snnc.compiler.tiles.vertices.cost import CodeletCost
+from snnc.compiler.tiles.vertices.loops import Amount, Loop, as_formula, looping
+
+
+def compact_loops(cost: CodeletCost) -> tuple[Loop, ...]:
+    """Return the loops of a search for spikes in masks."""
+    return (
+        *looping("pieces of masks", Amount("pieces"), cost.sample),
+        *looping("runs of mask words", Amount("runs"), cost.row),
+        *looping("groups of four mask words", Amount("groups"), cost.word),
+        *looping("mask units alone", Amount("singles"), cost.single),
+        *looping("groups with a bit", Amount("hits"), cost.word_hit),
+        *looping("ids found", Amount("ids"), cost.id),
+    )
+
+
+def window_loops(cost: CodeletCost, *, bits: bool, joins: bool = True) -> tuple[Loop, ...]:
+    """Return the loops of a vertex that shows first windows of ids and, if it `joins`, stores what workers found, perhaps as `bits`."""
+    found = [
+        *looping("lists of ids", Amount("lists"), cost.sample, "lists"),
+        *looping("words of ids copied", Amount("words"), cost.element, "copied"),
+        *looping("runs of words copied", Amount("runs"), cost.run, "copied"),
+        *_request(cost),
+    ]
+    if joins:
+        found += looping("pieces joined", Amount("pieces"), cost.row, "joined")
+        found += looping("counts of pieces", Amount("counts"), cost.value, "joined")
+        found += looping("words of ids joined", Amount("words"), cost.word, "joined")
+    if joins and bits:
+        found += looping("ids put into bits", Amount("ids"), cost.lookup, "joined")
+        found += looping("words of bits stored", Amount("bit_words"), cost.found, "joined")
+    return tuple(found)
+
+
+def bit_loops(cost: CodeletCost) -> tuple[Loop, ...]:
+    """Return the loops of a vertex that lists the bits of a step."""
+    return (
+        *looping("lists of ids", Amount("lists"), cost.sample, "lists"),
+        *looping("words whose bits are counted", Amount("words"), cost.value, "counted"),
+        *looping("words of bits read", Amount("words"), cost.word, "copied"),
+        *looping("ids listed", Amount("ids"), cost.id, "copied"),
+        *_request(cost),
+    )
+
+
+def value_loops(cost: CodeletCost, *, joins: bool) -> tuple[Loop, ...]:
+    """Return the loops of a vertex that shows values and, if it `joins`, stores those of the last step."""
+    found = [*looping("values shown", Amount("values"), cost.element, "copied")]
+    if joins:
+        found += looping("rows of values stored", Amount("rows"), cost.row, "joined")
+        found += looping("values stored", Amount("values"), cost.value, "joined")
+    return tuple(found)
+
+
+def next_window_loops(cost: CodeletCost) -> tuple[Loop, ...]:
+    """Return the loops of a vertex that shows further windows of ids."""
+    return (
+        *looping("samples", Amount("samples"), cost.sample),
+        *looping("ids copied", Amount("ids"), cost.element, "copied"),
+    )
+
+
+def boundary_loops(cost: CodeletCost) -> tuple[Loop, ...]:
+    """Return the loops of a copy of rows of values to a boundary of segments, or back."""
+    return (
+        *looping("rows", Amount("rows"), cost.row, "copied"),
+        *looping("words copied", Amount("words"), cost.element, "copied"),
+    )
+
+
+def boundary_event_loops(cost: CodeletCost) -> tuple[Loop, ...]:
+    """Return the loops of a copy of lists of ids to a boundary of segments, or back."""
+    return (
+        *looping("steps", Amount("steps"), cost.row),
+        *looping("lists of ids", Amount("lists"), cost.sample, "lists"),
+        *looping("words of ids copied", Amount("words"), cost.element, "lists"),
+    )
+
+
+def _request(cost: CodeletCost) -> tuple[Loop, ...]:
+    """The request for further windows: what is left of each list, and one division."""
+    return (
+        *looping("numbers of ids compared", Amount("numbers"), cost.choice, "request"),
+        *looping("windows that are left", as_formula(1), cost.single, "request"),
+    )
