@@ -212,8 +212,11 @@ class PoplarNetwork:
 
     def returns(self, connection: str) -> bool:
         """Whether the gradient of a connection's source returns in windows, as partial products with the target's own weights."""
-        given = self.training and self.buses[connection].gradient is not None and self.input_gradient(connection)
-        return given and next(c for c in self.program.connections if c.id == connection).kind == "dense"
+        return connection in self._returning
+
+    @cached_property
+    def _returning(self) -> frozenset[str]:
+        return frozenset(c.id for c in self.plan.connections if c.returns)
 
     @cached_property
     def copied_rows(self) -> tuple[ConnectionInfo, ...]:
