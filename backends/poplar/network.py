@@ -11,7 +11,6 @@ from snnc.backends.poplar.errors import PlanMismatchError, UnsupportedOnPoplarEr
 from snnc.compiler.ir.plan import Block, BusPlan, Plan, PopulationPlan
 from snnc.compiler.ir.step_operations import (
     AddOneToOne,
-    BiasGradient,
     ConvolveBiasGradient,
     Fill,
     InputGradient,
@@ -241,16 +240,6 @@ class PoplarNetwork:
     def biases(self, port: str) -> tuple[str, ...]:
         """Biases of a port's current."""
         return tuple(b for op in self.program.forward if isinstance(op, Fill) and op.target == port for b in op.biases)
-
-    def bias_ports(self, bias: str) -> tuple[str, ...]:
-        """Ports that a bias starts."""
-        return tuple(op.target for op in self.program.forward if isinstance(op, Fill) and bias in op.biases)
-
-    def bias_learned(self, bias: str) -> bool:
-        """Whether the gradient of a bias is formed."""
-        learned = {op.parameter for op in self.program.update}
-        found = any(isinstance(op, BiasGradient) and op.target in self.bias_ports(bias) for op in self.program.backward)
-        return self.training and found and bias in learned
 
     def records(self, population: str) -> tuple[OutputInfo, ...]:
         """Outputs of the network that a population writes."""
