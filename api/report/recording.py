@@ -12,8 +12,8 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from snnc.backends.reference.engine import ReferenceEngine
 from snnc.backends.reference import forward
+from snnc.backends.reference.engine import ReferenceEngine
 from snnc.backends.reference.memory import SequenceArrays
 from snnc.backends.runtime.engine import Array, Initial
 from snnc.compiler.ir.step_program import StepProgram

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Final
 
 from snnc.compiler.ir.arrays.sizes import FLOAT, LABEL_BYTES
 from snnc.compiler.ir.plan import Block, BusPlan, ConnectionPlan, Plan, PopulationPlan
