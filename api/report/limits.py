@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
 from snnc.compiler.ir.plan import Phase, Plan
 from snnc.compiler.tiles.exchange.chip_links import Flows, find_routes
+from snnc.compiler.tiles.exchange.layer_traffic import StepTraffic
+from snnc.compiler.tiles.exchange.places import FREE, RELAYED, LayerPlaces
 from snnc.report.pictures.occupancy import fullest_tile
 from snnc.report.pictures.timeline import KINDS
-from snnc.report.places import FREE, RELAYED, LayerPlaces
-from snnc.report.traffic import StepTraffic
 
 MOVED: Final[Mapping[str, str]] = {
     "forward: relays": "spikes to relays",
@@ -48,6 +48,22 @@ def find_limits(plan: Plan, places: LayerPlaces, traffic: StepTraffic, names: Ma
     return (_time(plan, places, traffic, names), _memory(plan, places, names), _balance(plan, places))
 
 
+def busiest_vertex(plan: Plan) -> dict[str, Any] | None:
+    """Return the slowest vertex of the superstep that computes longest, and its loops, as JSON types; None if the plan has none.
+
+    Of each loop the expected trips in a run, worker cycles of a trip, their product and its share of all loops of the vertex.
+    """
+    phase = max(plan.phases, key=lambda p: p.runs * p.compute)
+    whole = sum(loop.total for loop in phase.loops)
+    if not whole:
+        return None
+    loops = [
+        {"name": loop.name, "trips": loop.trips, "cycles_a_trip": loop.cycles, "cycles": loop.total, "share": loop.total / whole}
+        for loop in phase.loops
+    ]
+    return {"phase": phase.name, "tile": phase.busiest_tile, "vertex": phase.loops[0].vertex, "loops": loops}
+
+
 def holder(plan: Plan, places: LayerPlaces, tile: int) -> str:
     """Name the contents of a tile."""
     owner = int(places.owner[tile])
@@ -71,13 +87,17 @@ def _time(plan: Plan, places: LayerPlaces, traffic: StepTraffic, names: Mapping[
     phase, kind = max(((p, k) for p in plan.phases for k in KINDS), key=lambda pair: pair[0].runs * getattr(pair[0], pair[1]))
     share = phase.runs * getattr(phase, kind) / plan.cycles
     all_of = {k: sum(p.runs * getattr(p, k) for p in plan.phases) / plan.cycles for k in KINDS}
+    loop = ""
     what = f"the {kind} of “{phase.name}”" if kind != "sync" else f"waiting for all tiles before “{phase.name}”"
     if kind == "compute":
         what += f" on tile {phase.busiest_tile:,} ({holder(plan, places, phase.busiest_tile)})"
+        if phase.loops:
+            most, whole = phase.loops[0], sum(loop.total for loop in phase.loops)
+            loop = f" Most cycles of its slowest vertex are those of {most.name} ({100 * most.total / whole:.0f} %)."
     elif kind == "exchange":
         what += _exchange(plan, phase, traffic, names)
     rest = ", ".join(f"{k} {100 * all_of[k]:.0f} %" for k in ("compute", "exchange", "sync"))
-    sentence = f"{what[0].upper()}{what[1:]} takes {100 * share:.0f} % of the step; in all {rest}."
+    sentence = f"{what[0].upper()}{what[1:]} takes {100 * share:.0f} % of the step; in all {rest}.{loop}"
     if plan.host_seconds is not None and plan.host_seconds > plan.seconds:
         host, step = 1e3 * plan.host_seconds, 1e3 * plan.seconds
         sentence += f" The inputs take longer to arrive from the host: {host:.3g} ms before each step of {step:.3g} ms."

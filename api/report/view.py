@@ -9,6 +9,7 @@ import numpy as np
 
 from snnc.compiler.ir.plan_json import runs
 from snnc.compiler.tiles.exchange.chip_links import find_routes
+from snnc.report.limits import busiest_vertex
 from snnc.report.lines import chips_used, plan_lines
 from snnc.report.pictures.machine_grid import grid_of
 from snnc.report.pictures.occupancy import fullest_tile, over_time
@@ -29,6 +30,7 @@ def build_view(subject: Subject) -> dict[str, Any]:
         "kind": "training step" if plan.training else "forward pass",
         "facts": facts(subject),
         "limits": [asdict(limit) for limit in subject.limits],
+        "busiest_vertex": busiest_vertex(plan),
         "lines": plan_lines(subject),
         "layers": layers(subject),
         "buses": _buses(subject),
@@ -174,6 +176,7 @@ def phases(subject: Subject) -> list[dict[str, Any]]:
                 "runs": p.runs,
                 "busiest_tile": p.busiest_tile,
                 "bytes_in": p.bytes_in,
+                "loops": [asdict(loop) for loop in p.loops],
                 "once": {kind: getattr(p, kind) for kind in PARTS},
                 "predicted": predicted,
                 "predicted_total": sum(predicted.values()),

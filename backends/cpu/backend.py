@@ -6,26 +6,20 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from snnc.backends.backend import TRAINING, Backend, BuiltProject, PlacedProgram, TargetOptions
+from snnc.backends.backend import TRAINING, Backend, BuiltProject, PlacedProgram, SequenceOptions
 
 if TYPE_CHECKING:
     from snnc.backends.runtime.engine import Engine
-    from snnc.compiler.ir.plan import Mode, Precision
+    from snnc.compiler.ir.plan import Precision
     from snnc.compiler.ir.step_program import StepProgram
     from snnc.compiler.lowering.half_numbers import HalfNumbers
     from snnc.compiler.lowering.halves import Half
-    from snnc.compiler.lowering.spike_limits import DropPolicy, SpikeLimit
 
 
 @dataclass(frozen=True, eq=False)
-class CpuOptions(TargetOptions):
+class CpuOptions(SequenceOptions):
     """Options of the processor."""
 
-    seed: int = field(default=0, metadata=TRAINING)
-    truncate: int | None = field(default=None, metadata=TRAINING)
-    capacity: int | None = None
-    mode: Mode = "exact"
-    drop: DropPolicy = "lowest"
     memory: int | None = None
     threads: int | None = None
     precision: Precision = field(default="float32", metadata={"values": {"bfloat16": "yes", "float16": "with a loss"}})
@@ -39,28 +33,19 @@ class CpuBackend(Backend[CpuOptions]):
         """Return the weights, if they are float16: the past is rounded where the program keeps it."""
         return ("weights",) if options.half is not None and options.half.weights is not None else ()
 
-    def limit(self, options: CpuOptions) -> SpikeLimit | None:
-        """Return how many spikes of a source the step program sends."""
-        from snnc.compiler.lowering.spike_limits import limit_of
-
-        return limit_of(options)
-
     def check(self, program: StepProgram, options: CpuOptions) -> None:
-        """Refuse maxima over whole axes of spikes that may be dropped, because they do not read lists, and deltas as float16.
+        """Refuse deltas as float16.
 
         Raises
         ------
         HalfTargetError
             Deltas are to be float16.
-        SpikeLimitError
-            With the connection.
         """
-        from snnc.backends.native.limits import check_limits
+        del program
         from snnc.compiler.errors import HalfTargetError
 
         if options.half is not None and options.half.deltas:
             raise HalfTargetError("half has deltas, and a program on the processor forms products of float32 deltas; leave them out.")
-        check_limits(program)
 
     def emit(self, placed: PlacedProgram, options: CpuOptions, folder: Path) -> None:
         """Write the program, its tables and weights; refuse a bound on memory that it cannot keep."""

@@ -8,6 +8,7 @@ from typing import Any, Final
 from snnc.compiler.tiles.errors import BaselineTooBigError, Knob, TooBigError
 from snnc.compiler.tiles.exchange.traffic import Layout
 from snnc.compiler.tiles.memory.block_memory import block_bytes, code_bytes_estimate, received_bytes
+from snnc.compiler.tiles.memory.codelets import codelet_bytes
 from snnc.compiler.tiles.memory.lifetimes import fullest, stages_of
 from snnc.compiler.tiles.memory.memory import MemoryUse, largest_category
 from snnc.compiler.tiles.network import BusSource, Layer
@@ -17,7 +18,6 @@ from snnc.compiler.tiles.problem import MappingProblem
 from snnc.compiler.tiles.remedies import Attempt, find_knobs
 from snnc.compiler.tiles.request import MappingRequest
 from snnc.compiler.tiles.vertices.block_codelets import layer_code_bytes
-from snnc.compiler.tiles.vertices.codelets import codelet_bytes
 
 GROWTH: Final = 50
 """Tile sizes are tried in steps of one part in this many."""

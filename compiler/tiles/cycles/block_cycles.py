@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from snnc.compiler.ir.arrays.sizes import FLOAT
-from snnc.compiler.tiles.cycles.sparse_values import loud_rows
-from snnc.compiler.tiles.gradients.gradient_counts import returned_amounts, returned_buses
+from snnc.compiler.tiles.cycles.sparse_values import nonzero_rows
+from snnc.compiler.tiles.gradients.gradient_counts import returned_amounts
 from snnc.compiler.tiles.indexed.indexed_cycles import Holdings, estimated, keys_passed, source_amounts, target_amounts
 from snnc.compiler.tiles.network import Layer, Link, half_elements, learned_elements
 from snnc.compiler.tiles.placement.block_shapes import BlockShape
@@ -18,7 +18,7 @@ from snnc.compiler.tiles.placement.cut import AnyCut
 from snnc.compiler.tiles.placement.grouping import Floats, Ints, ceil_div, column_groups, largest_share
 from snnc.compiler.tiles.problem import MappingProblem
 from snnc.compiler.tiles.vertices.block_codelets import block_loops
-from snnc.compiler.tiles.vertices.loops import LoopsByPlace, cycles_of
+from snnc.compiler.tiles.vertices.loops import Loop, cycles_of
 from snnc.compiler.tiles.vertices.parameter_vertices import summands, update, update_half
 
 PARTS: Final = ("forward", "backward", "source_gradient")
@@ -61,7 +61,7 @@ def block_cycles(
     found = shape_cycles(
         problem, layer, BlockShape(columns, each, 1, odd), samples, part, held, expected(problem) if even else busiest(problem, part, each)
     )
-    if part == "backward" and returned_buses(problem, layer):
+    if part == "backward" and problem.returned_buses(layer):
         loops = block_loops(problem, layer, "backward")["returned", 0]
         found = found + cycles_of(loops, returned_amounts(problem, layer, columns, each))
     return found
@@ -99,23 +99,46 @@ def busiest(problem: MappingProblem, part: str, samples: Any) -> WindowContents:
 
 
 def shape_cycles(
-    problem: MappingProblem, layer: Layer, shape: BlockShape, samples: Any, part: str, holdings: Holdings, seen: WindowContents
+    problem: MappingProblem, layer: Layer, shape: BlockShape, samples: Any, part: str, holdings: Holdings, contents: WindowContents
 ) -> Any:
     """Worker cycles of a block with some of the tile's `samples`, including the start of its vertex; `holdings` describes the tile.
 
     Backward, without its own neurons in returning windows.
     """
+    found = problem.target.vertex_start_cycles + problem.costs[f"{part}.{layer.id}"].start
+    for run in block_runs(problem, layer, shape, samples, part, holdings, contents):
+        cycles = cycles_of(run.loops, run.amounts)
+        if run.alone is not None:
+            cycles = np.where(np.asarray(samples) == 1, cycles_of(run.alone, run.amounts), cycles)
+        found = found + cycles
+    return found
+
+
+class BlockRun(NamedTuple):
+    """Loops of a block with their amounts, and the connection that they belong to; `alone` are those of tiles with one sample."""
+
+    link: Link | None
+    amounts: dict[str, Any]
+    loops: tuple[Loop, ...]
+    alone: tuple[Loop, ...] | None = None
+
+
+def block_runs(
+    problem: MappingProblem, layer: Layer, shape: BlockShape, samples: Any, part: str, holdings: Holdings, contents: WindowContents
+) -> Iterator[BlockRun]:
+    """Yield the loops of a block's vertex with their amounts."""
     block, loops = {"samples": shape.samples, "count": shape.columns}, block_loops(problem, layer, part)
-    found = problem.target.vertex_start_cycles + problem.costs[f"{part}.{layer.id}"].start + cycles_of(loops[None], block)
+    yield BlockRun(None, block, loops[None])
     if part == "source_gradient":
-        copied = [link for link in layer.outgoing if problem.copies(link)]
-        return found + sum(_source_cycles(loops, index, link, shape, samples, holdings) for index, link in enumerate(copied))
+        for index, link in enumerate(link for link in layer.outgoing if problem.copies(link)):
+            amounts = _source_amounts(link, shape, samples, holdings)
+            yield BlockRun(link, block | amounts, loops["outgoing", index], loops["alone", index] if link.dense else None)
+        return
     for index, link in enumerate(layer.incoming):
         if part == "forward" or link.read_backward:
-            found = found + cycles_of(loops["incoming", index], block | _amounts(problem, link, shape, holdings, seen))
+            yield BlockRun(link, block | _amounts(problem, link, shape, holdings, contents), loops["incoming", index])
         if part == "backward" and problem.returns(link):
-            found = found + cycles_of(loops["partials", index], block | {"entries": shape.samples * seen.entries(link)})
-    return found
+            yield BlockRun(link, block | {"entries": shape.samples * contents.entries(link)}, loops["partials", index])
 
 
 def read_links(layer: Layer, part: str) -> list[Link]:
@@ -123,28 +146,22 @@ def read_links(layer: Layer, part: str) -> list[Link]:
     return [link for link in layer.incoming if part == "forward" or link.read_backward]
 
 
-def _amounts(problem: MappingProblem, link: Link, shape: BlockShape, holdings: Holdings, seen: WindowContents) -> dict[str, Any]:
+def _amounts(problem: MappingProblem, link: Link, shape: BlockShape, holdings: Holdings, contents: WindowContents) -> dict[str, Any]:
     """Amounts of a connection that a block reads."""
     if link.indexed is not None:
-        held, events = holdings(link.indexed, "target").largest, seen.events(link) if link.events else 0.0
-        passed = seen.passed(link) if link.events else 0.0
+        held, events = holdings(link.indexed, "target").largest, contents.events(link) if link.events else 0.0
+        passed = contents.passed(link) if link.events else 0.0
         return target_amounts(link, held, shape.samples, events, passed, problem.window_events(link))
     if link.events:
-        return {"events": shape.samples * seen.events(link)}
-    return {"width": link.inputs, "loud": shape.samples * link.inputs * loud_rows(problem, link) if link.quiet else 0}
+        return {"events": shape.samples * contents.events(link)}
+    return {"width": link.inputs, "nonzero": shape.samples * link.inputs * nonzero_rows(problem, link) if link.sparse_values else 0}
 
 
-def _source_cycles(loops: LoopsByPlace, index: int, link: Link, shape: BlockShape, of_tile: Any, holdings: Holdings) -> Any:
-    """Cycles of a connection out of a block with some of the `of_tile` samples that its tile has."""
-    block = {"samples": shape.samples, "count": shape.columns}
+def _source_amounts(link: Link, shape: BlockShape, of_tile: Any, holdings: Holdings) -> dict[str, Any]:
+    """Amounts of a connection out of a block with some of the `of_tile` samples that its tile has."""
     if link.indexed is not None:
-        held = holdings(link.indexed, "source").largest
-        return cycles_of(loops["outgoing", index], source_amounts(link, held, shape.columns, shape.samples))
-    if not link.dense:
-        return cycles_of(loops["outgoing", index], block)
-    amounts = block | {"outputs": link.outputs, "unaligned": np.asarray(of_tile) % 2 | shape.odd}
-    some, one = cycles_of(loops["outgoing", index], amounts), cycles_of(loops["alone", index], amounts)
-    return np.where(np.asarray(of_tile) == 1, one, some)
+        return source_amounts(link, holdings(link.indexed, "source").largest, shape.columns, shape.samples)
+    return {"outputs": link.outputs, "unaligned": np.asarray(of_tile) % 2 | shape.odd} if link.dense else {}
 
 
 def step_cycles(problem: MappingProblem, layer: Layer, cut: AnyCut, neurons: Ints, *, even: bool = False) -> Floats:
@@ -173,7 +190,7 @@ def _received(problem: MappingProblem, layer: Layer, samples: Any) -> dict[str, 
     read = problem.whole_deltas_into(layer)
     deltas = sum(samples * problem.delta_bytes(target, port) * problem.by_id[target].neurons for target, port in read) / rate
     back = sum(samples * problem.backward_bytes(bus) for bus in problem.buses_into(layer))
-    back += sum(samples * bus.returned_bytes for bus in returned_buses(problem, layer))
+    back += sum(samples * bus.returned_bytes for bus in problem.returned_buses(layer))
     return {"forward": windows, "backward": back / rate, "source_gradient": deltas}
 
 

@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from snnc.compiler.tiles.cycles.block_cycles import WindowContents, read_links, shape_cycles
-from snnc.compiler.tiles.cycles.load import Load
+from snnc.compiler.ir.plan import PhaseLoop
+from snnc.compiler.tiles.cycles.block_cycles import WindowContents, block_runs, expected, read_links, shape_cycles
+from snnc.compiler.tiles.cycles.load import Load, described_loops
 from snnc.compiler.tiles.exchange.traffic import Layout
-from snnc.compiler.tiles.gradients.gradient_counts import halvings, returned_buses
+from snnc.compiler.tiles.indexed.halvings import halvings
 from snnc.compiler.tiles.indexed.indexed_cycles import keys_passed, more_amounts, target_amounts
 from snnc.compiler.tiles.indexed.indexed_events import drawn_cycles, is_drawn
 from snnc.compiler.tiles.network import Layer, Link
@@ -37,7 +38,27 @@ def add_blocks(layout: Layout, load: Load, part: str, layers: Iterable[Layer]) -
             continue
         blocks, where = layout.blocks(layer), layout.range_of(layer)
         cycles = _kinds(layout, layer, blocks, part)
-        load.add_kinds(where.tiles[blocks.place], blocks.kind, load.looked_at(cycles))
+        loops = partial(_loops_of_kind, layout, layer, blocks, part)
+        load.add_kinds(where.tiles[blocks.place], blocks.kind, load.in_chosen(cycles), loops=loops)
+
+
+def _loops_of_kind(layout: Layout, layer: Layer, blocks: Blocks, part: str, kind: int) -> tuple[PhaseLoop, ...]:
+    """Loops of the blocks of a kind, with the expected events; backward, without those over gradients that return."""
+    shape, vertex = BlockShape(blocks.columns, blocks.samples, 1, blocks.odd), f"{part.replace('_', ' ')} of {layer.label}"
+    found: list[PhaseLoop] = []
+    runs = block_runs(layout.problem, layer, shape, blocks.of_tile, part, layout.kind_holdings(layer, blocks), expected(layout.problem))
+    one_sample = np.broadcast_to(blocks.of_tile, blocks.columns.shape)[kind] == 1
+    for run in runs:
+        loops = run.alone if run.alone is not None and one_sample else run.loops
+        found += described_loops(vertex, loops, run.amounts, kind, "" if run.link is None else _other_end(layout, layer, run.link))
+    return tuple(found)
+
+
+def _other_end(layout: Layout, layer: Layer, link: Link) -> str:
+    """The population or input at the other end of a connection of `layer`."""
+    end = link.source.owner if link in layer.incoming else link.target
+    name = layout.problem.by_id[end].label if end in layout.problem.by_id else end
+    return f", {'from' if end == link.source.owner else 'to'} {name}"
 
 
 def _kinds(layout: Layout, layer: Layer, blocks: Blocks, part: str) -> Floats:
@@ -61,16 +82,16 @@ def _neurons(layout: Layout, layer: Layer, blocks: Blocks, part: str) -> Floats:
     for bus, cycles in _of_links(layout, layer, blocks, part, [], passed=1).items():
         steps = steps + cycles[:, None] * _searched(layout, problem.bus[bus], part).over(blocks.first, blocks.samples)
     for bus, cycles in _per_entry(layout, layer, blocks, part).items() if part == "backward" else ():
-        steps = steps + cycles[:, None] * entries_of(layout, problem.bus[bus]).over(blocks.first, blocks.samples)
+        steps = steps + cycles[:, None] * entries_shown(layout, problem.bus[bus]).over(blocks.first, blocks.samples)
     found: Floats = idle + timeline.active(problem.schedule.stages[layer.id]) * steps
-    for back in returned_buses(problem, layer) if part == "backward" else ():
+    for back in problem.returned_buses(layer) if part == "backward" else ():
         found = found + _returned(layout, layer, blocks, back)
     return found
 
 
-def _cycles(layout: Layout, layer: Layer, blocks: Blocks, part: str, seen: WindowContents) -> Any:
+def _cycles(layout: Layout, layer: Layer, blocks: Blocks, part: str, contents: WindowContents) -> Any:
     shape = BlockShape(blocks.columns, blocks.samples, 1, blocks.odd)
-    found = shape_cycles(layout.problem, layer, shape, blocks.of_tile, part, layout.kind_holdings(layer, blocks), seen)
+    found = shape_cycles(layout.problem, layer, shape, blocks.of_tile, part, layout.kind_holdings(layer, blocks), contents)
     return np.broadcast_to(np.asarray(found, dtype=np.float64), blocks.columns.shape)
 
 
@@ -114,7 +135,7 @@ def _per_entry(layout: Layout, layer: Layer, blocks: Blocks, name: str) -> Mappi
     return found
 
 
-def entries_of(layout: Layout, bus: Bus) -> Sums:
+def entries_shown(layout: Layout, bus: Bus) -> Sums:
     """Contents of the first backward window in each iteration."""
     timeline = layout.problem.timeline
     return timeline.sums("entries", bus, lambda: timeline.placed(timeline.entries(bus), timeline.first(bus)))
@@ -163,18 +184,18 @@ def round_load(layout: Layout, part: str) -> Load:
     for layer in problem.network.layers:
         links = [link for link in layer.incoming if problem.bus_of[link.id] in limited]
         links = [link for link in links if not backward or link.weight_gradient or problem.returns(link)]
-        came = [bus for bus in returned_buses(problem, layer) if bus.id in limited] if backward else []
-        if (links or came) and (layer.gradient or not backward):
+        returning = [bus for bus in problem.returned_buses(layer) if bus.id in limited] if backward else []
+        if (links or returning) and (layer.gradient or not backward):
             blocks = layout.blocks(layer)
             cycles = _rounds(layout, layer, blocks, links, backward=backward)
-            for bus in came:
-                cycles = cycles + _came(layout, layer, blocks, bus)
+            for bus in returning:
+                cycles = cycles + _returned_in_rounds(layout, layer, blocks, bus)
             load.add_kinds(layout.range_of(layer).tiles[blocks.place], blocks.kind, cycles)
     for bus_id in layout.reductions if backward else ():
         relays = layout.relays[problem.bus[bus_id].source] if bus_id in limited else ()
         samples = np.array([relay.samples for relay in relays])
-        cycles = remember(problem.costs).cycles({"samples": samples})
-        load.add(np.array([relay.tile for relay in relays], dtype=np.int64), problem.target.vertex_start_cycles + cycles)
+        tiles = np.array([relay.tile for relay in relays], dtype=np.int64)
+        load.add_vertices(tiles, remember(problem.costs), {"samples": samples})
     return load
 
 
@@ -206,7 +227,7 @@ def _rounds(layout: Layout, layer: Layer, blocks: Blocks, links: list[Link], *, 
     return found
 
 
-def _came(layout: Layout, layer: Layer, blocks: Blocks, bus: Bus) -> Floats:
+def _returned_in_rounds(layout: Layout, layer: Layer, blocks: Blocks, bus: Bus) -> Floats:
     """[kinds, rounds]: a block finds its own neurons in the returned part of the previous window."""
     problem = layout.problem
     timeline, loops = problem.timeline, block_loops(problem, layer, "weight_round")["returned", 0]

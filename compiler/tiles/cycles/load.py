@@ -2,22 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
-from typing import Any, Final
+from functools import cached_property, lru_cache, partial
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
+from snnc.compiler.ir.plan import PhaseLoop
 from snnc.compiler.tiles.placement.grouping import Bools, Floats, Ints
 from snnc.compiler.tiles.problem import MappingProblem
+from snnc.compiler.tiles.vertices.loops import Loop, Values
+from snnc.compiler.tiles.vertices.vertex_spec import VertexSpec
 
 SUPERVISOR: Final = 11.0
 """Tile cycles in which the supervisor starts all workers on one vertex (docs/reference/emulator.md)."""
-DEALT: Final = 300_000
-"""Limit of the vertices that are dealt to workers one by one; beyond it, only some iterations are dealt as a sample."""
+ASSIGNED: Final = 300_000
+"""Limit of the vertices that are assigned to workers one by one; beyond it, only those of some iterations, as a sample."""
 AT_ONCE: Final = 1 << 21
 """Cycles of vertices that are copied at a time."""
+
+
+LoopsOfKind: TypeAlias = Callable[[int], tuple[PhaseLoop, ...]]
+"""Loops of the vertices of a kind, by its number among those that were added together."""
+
+
+def described_loops(vertex: str, loops: tuple[Loop, ...], amounts: Values, kind: int = 0, of: str = "") -> Iterator[PhaseLoop]:
+    """Yield loops as plans show them, with `of` after their names; of amounts that are arrays, the element of a `kind`."""
+    of_kind = {name: np.asarray(value).reshape(-1)[kind if np.size(value) > 1 else 0] for name, value in amounts.items()}
+    for loop in loops:
+        trips, cycles = float(loop.trips.value(of_kind)), float(loop.cycles.value(of_kind))
+        if trips * cycles > 0:
+            yield PhaseLoop(vertex, loop.name + of, trips, cycles)
+
+
+def _loops_of_vertex(vertex: VertexSpec, amounts: Values, place: int) -> tuple[PhaseLoop, ...]:
+    return tuple(described_loops(vertex.title, vertex.loops, amounts, place))
 
 
 class Work:
@@ -25,10 +45,15 @@ class Work:
 
     def __init__(self, problem: MappingProblem) -> None:
         self.total: Floats = np.zeros(problem.target.tiles)
+        self.start = problem.target.vertex_start_cycles
 
     def add(self, tiles: Ints | int, cycles: Any, number: Any = 1) -> None:
         """As :meth:`Load.add`."""
         np.add.at(self.total, tiles, cycles * number)
+
+    def add_vertices(self, tiles: Ints | int, vertex: VertexSpec, amounts: Values, number: Any = 1) -> None:
+        """As :meth:`Load.add_vertices`."""
+        self.add(tiles, self.start + vertex.cycles(amounts), number)
 
 
 class Load:
@@ -43,10 +68,25 @@ class Load:
         self._kinds: list[Ints] = []
         self._cycles: list[Floats] = []
         self._shared: list[bool] = []
+        self._described: list[LoopsOfKind | None] = []
         self._number = 0
 
-    def add(self, tiles: Ints | int, cycles: Any, number: Any = 1) -> None:
-        """Add `number` vertices of `cycles` cycles in every run to each of `tiles` (a tile may occur several times)."""
+    def add_vertices(self, tiles: Ints | int, vertex: VertexSpec, amounts: Values, number: Any = 1) -> None:
+        """Add `number` vertices with a step in every run to each of `tiles`: so many trips of their loops as `amounts` say."""
+        cycles = self.problem.target.vertex_start_cycles + vertex.cycles(amounts)
+        self.add(tiles, cycles, number, partial(_loops_of_vertex, vertex, amounts))
+
+    def add_shared(self, tiles: Ints, vertex: VertexSpec, amounts: Values) -> None:
+        """Add a vertex to each of `tiles` that all workers share; `amounts` are those of the slowest worker."""
+        cycles = np.array([[self.problem.target.vertex_start_cycles + vertex.cycles(amounts)]], dtype=np.float64)
+        loops = partial(_loops_of_vertex, vertex, amounts)
+        self.add_kinds(tiles, np.zeros(len(tiles), dtype=np.int64), cycles, shared=True, loops=loops)
+
+    def add(self, tiles: Ints | int, cycles: Any, number: Any = 1, loops: LoopsOfKind | None = None) -> None:
+        """Add `number` vertices of `cycles` cycles in every run to each of `tiles` (a tile may occur several times).
+
+        `loops` returns those of the vertices on a tile, by its place in `tiles`.
+        """
         where, each = np.atleast_1d(np.asarray(tiles, dtype=np.int64)), np.asarray(cycles, dtype=np.float64)
         if np.ndim(number) == 0:
             times: Any = int(number)
@@ -54,24 +94,26 @@ class Load:
             times = np.broadcast_to(np.asarray(number, dtype=np.int64), where.shape)
         if each.size == 1:
             chosen = where if np.ndim(times) == 0 and times == 1 else np.repeat(where, times)
-            self.add_kinds(chosen, np.zeros(len(chosen), dtype=np.int64), each.reshape(1, 1))
+            self.add_kinds(chosen, np.zeros(len(chosen), dtype=np.int64), each.reshape(1, 1), loops=loops)
             return
-        different, kind = np.unique(np.broadcast_to(each, where.shape), return_inverse=True)
-        self.add_kinds(np.repeat(where, times), np.repeat(kind.reshape(-1), times), different[:, None])
+        different, first, kind = np.unique(np.broadcast_to(each, where.shape), return_index=True, return_inverse=True)
+        of_kind = None if loops is None else lambda number: loops(int(first[number]))
+        self.add_kinds(np.repeat(where, times), np.repeat(kind.reshape(-1), times), different[:, None], loops=of_kind)
 
-    def add_kinds(self, tiles: Ints, kind: Ints, cycles: Floats, *, shared: bool = False) -> None:
+    def add_kinds(self, tiles: Ints, kind: Ints, cycles: Floats, *, shared: bool = False, loops: LoopsOfKind | None = None) -> None:
         """Add vertices: the tile and the kind of each, and the cycles of every kind in all iterations, [kinds, iterations or 1].
 
         All workers of a tile share a `shared` vertex; the cycles are those of the slowest worker. Such vertices run one after the other,
-        before those that one worker runs.
+        before those that one worker runs. `loops` returns the loops of a kind.
         """
         self._tiles.append(tiles)
+        self._described.append(loops)
         self._kinds.append(kind + self._number)
         self._cycles.append(cycles)
         self._shared += [shared] * len(cycles)
         self._number += len(cycles)
 
-    def looked_at(self, cycles: Floats) -> Floats:
+    def in_chosen(self, cycles: Floats) -> Floats:
         """Select from cycles in all iterations, [kinds, iterations], the iterations in which this set runs."""
         return cycles if self.whole else cycles[:, self.chosen]
 
@@ -117,14 +159,14 @@ class Load:
     def cycles(self) -> Floats:
         """Tile cycles of each tile, averaged over iterations."""
         found: Floats = np.zeros(self.problem.target.tiles)
-        found[self._alike.tiles] = self._alike.makespans.mean(axis=1)[self._alike.of_tile]
+        found[self._groups.tiles] = self._groups.makespans.mean(axis=1)[self._groups.of_tile]
         return found
 
     @cached_property
     def busiest(self) -> float:
         """Tile cycles of the slowest tile, averaged over iterations."""
-        if "_alike" in self.__dict__:
-            return float(self._alike.makespans.max(axis=0, initial=0.0).mean())
+        if "_groups" in self.__dict__:
+            return float(self._groups.makespans.max(axis=0, initial=0.0).mean())
         if not self.vertices:
             return 0.0
         tiles, kind = np.concatenate(self._tiles), np.concatenate(self._kinds)
@@ -141,7 +183,7 @@ class Load:
             longest = np.maximum(longest, workers * some.max(axis=0, initial=0.0))
         if others.any():
             used, place = np.unique(kind[others], return_inverse=True)
-            longest = np.maximum(longest, self._told_apart(tiles[others], place.reshape(-1), used).makespans.max(axis=0))
+            longest = np.maximum(longest, self._group_tiles(tiles[others], place.reshape(-1), used).makespans.max(axis=0))
         return float(longest.mean())
 
     def _of_parts(self, kinds: Bools) -> Iterator[tuple[Floats, Bools]]:
@@ -156,13 +198,25 @@ class Load:
         """The slowest tile on average."""
         return int(self.cycles.argmax())
 
+    def slowest_loops(self) -> tuple[PhaseLoop, ...]:
+        """Loops of the slowest vertex of the slowest tile, on average, the one with most cycles first; none if it does not name them."""
+        slowest, found = 0.0, None
+        for tiles, kinds, cycles, loops, first in zip(
+            self._tiles, self._kinds, self._cycles, self._described, np.cumsum([0, *map(len, self._cycles)]).tolist(), strict=False
+        ):
+            here = np.unique(kinds[tiles == self.busiest_tile]) - first
+            mean = cycles[here].mean(axis=1)
+            if len(here) and mean.max() > slowest:
+                slowest, found = float(mean.max()), None if loops is None else partial(loops, int(here[mean.argmax()]))
+        return tuple(sorted(found(), key=lambda loop: -loop.total)) if found is not None else ()
+
     @cached_property
-    def _alike(self) -> _Alike:
+    def _groups(self) -> TileGroups:
         """Tiles with the same vertices need be looked at once."""
         tiles, kind, _ = self._all
-        return self._told_apart(tiles, kind, np.arange(self._number))
+        return self._group_tiles(tiles, kind, np.arange(self._number))
 
-    def _told_apart(self, tiles: Ints, kind: Ints, used: Ints) -> _Alike:
+    def _group_tiles(self, tiles: Ints, kind: Ints, used: Ints) -> TileGroups:
         """Groups of tiles with the same vertices, whose kinds are indices into `used`."""
         label = _labels(1 << self._number.bit_length())[used]
         cycles, shared = self._rows(used), np.array(self._shared, dtype=bool)[used]
@@ -181,7 +235,7 @@ class Load:
         if serial.any():
             spans = spans + np.zeros((len(one), cycles.shape[1]))
             np.add.at(spans, where[serial], workers * cycles[vertices[serial]] + SUPERVISOR)
-        return _Alike(busy, of_tile.reshape(-1), spans)
+        return TileGroups(busy, of_tile.reshape(-1), spans)
 
 
 @lru_cache(maxsize=64)
@@ -193,7 +247,7 @@ def _labels(number: int) -> Floats:
 
 
 @dataclass(frozen=True, eq=False)
-class _Alike:
+class TileGroups:
     """Tiles that compute, the group of equal tiles of each, and tile cycles [groups, iterations]."""
 
     tiles: Ints
@@ -221,20 +275,20 @@ def makespans(where: Ints, cycles: Floats, tiles: int, workers: int) -> Floats:
     some = np.flatnonzero(counts)
     found[some] = np.maximum.reduceat(cycles, begin[some], axis=0)
     crowded = np.flatnonzero(counts > workers)
-    most = DEALT // max(int(counts[crowded].sum()), 1)
+    most = ASSIGNED // max(int(counts[crowded].sum()), 1)
     for count in np.unique(counts[crowded]).tolist():
         alike = crowded[counts[crowded] == count]
         together = max(1, AT_ONCE // (count * cycles.shape[1]))
         for first in range(0, len(alike), together):
             chosen = alike[first : first + together]
-            found[chosen] = _dealt(cycles[begin[chosen, None] + np.arange(count)], workers, most)
+            found[chosen] = _longest_first(cycles[begin[chosen, None] + np.arange(count)], workers, most)
     return found
 
 
-def _dealt(cycles: Floats, workers: int, most: int) -> Floats:
+def _longest_first(cycles: Floats, workers: int, most: int) -> Floats:
     """The same, [tiles, iterations], for tiles with equally many vertices, [tiles, vertices, iterations].
 
-    Of `most` iterations vertices are dealt one by one.
+    Of `most` iterations vertices are assigned one by one.
     """
     tiles, vertices, iterations = cycles.shape
     some = np.unique(np.linspace(0, iterations - 1, min(iterations, max(most, 1))).round().astype(np.int64))
@@ -248,5 +302,5 @@ def _dealt(cycles: Floats, workers: int, most: int) -> Floats:
         return found
     even = cycles.sum(axis=1) / workers
     over = found.sum(axis=1, keepdims=True) / np.maximum(even[:, some].sum(axis=1, keepdims=True), 1.0)
-    dealt: Floats = np.maximum(cycles.max(axis=1), even * over)
-    return dealt
+    bounded: Floats = np.maximum(cycles.max(axis=1), even * over)
+    return bounded

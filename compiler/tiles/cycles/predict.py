@@ -13,6 +13,8 @@ from snnc.compiler.ir.arrays.sizes import FLOAT
 from snnc.compiler.ir.plan import Phase
 from snnc.compiler.tiles.cycles.block_work import add_blocks, limited_sources, round_load
 from snnc.compiler.tiles.cycles.load import Load
+from snnc.compiler.tiles.cycles.relay_load import add_relays, clocked, relay_load
+from snnc.compiler.tiles.cycles.superstep import SuperstepDraft
 from snnc.compiler.tiles.exchange.loss_traffic import adjoints_to_blocks, factor_to_losses, losses_to_one_tile, records_to_loss
 from snnc.compiler.tiles.exchange.traffic import (
     ExchangeTraffic,
@@ -36,13 +38,10 @@ from snnc.compiler.tiles.gradients.parameter_copies import local_copy_cycles
 from snnc.compiler.tiles.gradients.update_steps import copy_steps, update_steps
 from snnc.compiler.tiles.host_io.streaming import row_copy
 from snnc.compiler.tiles.indexed.indexed_traffic import deltas_by_rows
-from snnc.compiler.tiles.network import BusSource
 from snnc.compiler.tiles.placement.grouping import Floats, ceil_div, mask_unit
 from snnc.compiler.tiles.problem import MappingProblem
-from snnc.compiler.tiles.relays.buses import Bus
-from snnc.compiler.tiles.relays.relay_cycles import MaskRows, boundary_cycles, mask_rows
-from snnc.compiler.tiles.relays.relay_workers import bits_cycles, relay_cycles
-from snnc.compiler.tiles.schedule.superstep import SuperstepDraft
+from snnc.compiler.tiles.relays.relay_cycles import boundary_cycles, mask_rows
+from snnc.compiler.tiles.relays.relay_workers import bits_cycles
 from snnc.compiler.tiles.schedule.timeline import Sums
 from snnc.compiler.tiles.schedule.window_test import ROOT, level_reads
 from snnc.compiler.tiles.vertices.control_vertices import CLOCK_VERTEX, answer, count_down, known, most, most_of_workers
@@ -68,7 +67,7 @@ def supersteps(layout: Layout) -> tuple[SuperstepDraft, ...]:
     add_blocks(layout, sources, "source_gradient", problem.network.layers)
     add_last_sums(layout, sources)
     if problem.further.known:
-        sources.add(ROOT, problem.target.vertex_start_cycles + known(problem.costs).cycles({}))
+        sources.add_vertices(ROOT, known(problem.costs), {})
     into_relays = with_clock(layout, deltas_to_sources(layout), sources.tiles)
     deltas_by_rows(layout, into_relays)
     add_sums_to_relays(layout, into_relays)
@@ -91,7 +90,7 @@ def supersteps(layout: Layout) -> tuple[SuperstepDraft, ...]:
 
 def _backward_neurons(layout: Layout, runs: int) -> SuperstepDraft:
     """Neurons and weight gradients."""
-    neurons = _clocked(layout)
+    neurons = clocked(layout)
     add_blocks(layout, neurons, "backward", layout.problem.network.layers)
     windows = windows_to_blocks(layout, backward=True)
     windows.merge(returned_to_blocks(layout, layout.problem.network.layers))
@@ -129,11 +128,11 @@ def _fused_steps(layout: Layout) -> tuple[SuperstepDraft, ...]:
     runs = problem.schedule.iterations(problem.steps)
     windows, both = relay_load(layout, "windows"), block_load(layout, "forward")
     add_relays(layout, windows, "shown")
-    windows.add(layout.clock_tiles, problem.target.vertex_start_cycles + CLOCK_VERTEX.cycles({}))
+    windows.add_vertices(layout.clock_tiles, CLOCK_VERTEX, {})
     _add_mask_copies(layout, windows)
     add_relays(layout, both, "masks")
     relays = np.array([relay.tile for some in layout.relays.values() for relay in some])
-    both.add(relays, problem.target.vertex_start_cycles + CLOCK_VERTEX.cycles({}))
+    both.add_vertices(relays, CLOCK_VERTEX, {})
     moved, counted = with_clock(layout, masks_to_relays(layout), both.tiles), ExchangeTraffic.none(problem)
     moved.merge(windows_to_blocks(layout))
     homes = layout.clock_tiles
@@ -166,7 +165,7 @@ def _add_mask_copies(layout: Layout, load: Load) -> None:
 
 def _again_steps(layout: Layout) -> tuple[SuperstepDraft, ...]:
     """Recompute: a segment's initial states are restored, and its forward pass runs a second time."""
-    problem, runs = layout.problem, layout.problem.segments.again
+    problem, runs = layout.problem, layout.problem.segments.rerun_iterations
     if problem.segment and not runs:
         return (_boundary_step(layout, "recompute: restore", "recompute", 1),)
     if not runs:
@@ -185,7 +184,7 @@ def _again_steps(layout: Layout) -> tuple[SuperstepDraft, ...]:
 def _row_step(layout: Layout, name: str, part: str) -> SuperstepDraft:
     """All segments except the last write a row to streaming memory or read it back; before that, the row number changes."""
     problem, load = layout.problem, Load(layout.problem)
-    load.add(0, problem.target.vertex_start_cycles + CLOCK_VERTEX.cycles({}))
+    load.add_vertices(0, CLOCK_VERTEX, {})
     nothing, local = ExchangeTraffic.none(problem), local_copy_cycles(FLOAT) + CONTROL
     return SuperstepDraft(name, part, problem.segments.number - 1, load, nothing, local=local, row=row_copy(layout))
 
@@ -217,12 +216,12 @@ def _boundary_step(layout: Layout, name: str, part: str, runs: int) -> Superstep
             elements = shape.samples * (lists * shape.columns + words)
             cycles = cost.start + cycles_of(boundary_loops(cost), {"rows": lists + len(supports), "words": elements})
             load.add(where.tiles, problem.target.vertex_start_cycles + cycles, shape.number)
-    for source in problem.sources_behind:
+    for source in problem.sources_at_boundaries:
         relays = layout.relays[source]
         cycles = boundary_cycles(problem, source, np.array([relay.samples for relay in relays]))
         load.add(np.array([relay.tile for relay in relays]), cycles)
     if name.endswith("restore"):
-        load.add(layout.clock_tiles, problem.target.vertex_start_cycles + CLOCK_VERTEX.cycles({}))
+        load.add_vertices(layout.clock_tiles, CLOCK_VERTEX, {})
     return SuperstepDraft(name, part, runs, load, clock_to_boundaries(layout))
 
 
@@ -265,6 +264,7 @@ def phase(layout: Layout, step: SuperstepDraft, *, roughly: bool = False) -> Pha
         exchange=sum(_exchange(layout, traffic) for traffic in exchanges) + (step.row.transfer if step.row else 0.0),
         bytes_in=int(max(traffic.received.max() for traffic in exchanges)),
         busiest_tile=0 if roughly else step.load.busiest_tile,
+        loops=() if roughly else step.load.slowest_loops(),
     )
 
 
@@ -298,57 +298,9 @@ def _decision(layout: Layout) -> float:
 
 def block_load(layout: Layout, part: str, iterations: int | None = None) -> Load:
     """Blocks of all populations, and the clocks; `iterations` as :class:`Load` takes them."""
-    load = _clocked(layout, iterations)
+    load = clocked(layout, iterations)
     add_blocks(layout, load, part, layout.problem.network.layers)
     return load
-
-
-def _clocked(layout: Layout, iterations: int | None = None) -> Load:
-    load = Load(layout.problem, iterations)
-    load.add(layout.clock_tiles, layout.problem.target.vertex_start_cycles + CLOCK_VERTEX.cycles({}))
-    return load
-
-
-def relay_load(layout: Layout, part: str, iterations: int | None = None) -> Load:
-    """Relays, one vertex each, and the clocks; `iterations` as :class:`Load` takes them.
-
-    "masks" runs when spikes arrive: relays of populations search masks, all others show windows. In "windows" those
-    relays join their results. In "backward" all show windows again.
-    """
-    load = _clocked(layout, iterations) if part != "windows" else Load(layout.problem, iterations)
-    add_relays(layout, load, part)
-    return load
-
-
-def add_relays(layout: Layout, load: Load, part: str) -> None:
-    """Add relays to a superstep; `part` as in :func:`relay_load`.
-
-    If relays search masks while neurons compute, "shown" are those without masks, and "masks" all others.
-    """
-    problem, fused = layout.problem, layout.problem.schedule.latency > 1
-    for source in problem.network.sources:
-        rows = None if source.external else mask_rows(problem, source, layout.range_by_id(source.owner))
-        searched = rows is not None and source.kind == "spikes"
-        if (part == "windows" and not searched) or (part == "shown" and searched) or (fused and part == "masks" and not searched):
-            continue
-        relays, listed = layout.relays[source], _listed(problem, source, rows, part)
-        tiles, kinds = np.array([relay.tile for relay in relays]), np.arange(len(relays))
-        samples = tuple((relay.sample, relay.samples) for relay in relays)
-        for bus in listed:
-            forward = part != "backward"
-            cycles = problem.memo.get((bus.id, "bits", samples, forward), partial(bits_cycles, problem, bus, samples, forward=forward))
-            load.add_kinds(tiles, kinds, load.looked_at(cycles), shared=True)
-        if source not in problem.bits or (rows and part != "backward"):
-            make = partial(relay_cycles, problem, source, rows if part != "backward" else None, samples, part)
-            cycles = problem.memo.get((source.buffer, rows, part, samples), make)
-            load.add_kinds(tiles, kinds, load.looked_at(cycles), shared=True)
-
-
-def _listed(problem: MappingProblem, source: BusSource, rows: MaskRows | None, part: str) -> tuple[Bus, ...]:
-    """Buses whose windows are listed from the bits that relays keep; those with a lag of 1 are joined from the latest results."""
-    if source not in problem.bits or part == "windows":
-        return ()
-    return tuple(bus for bus in problem.buses_of(source) if part == "backward" or rows is None or bus.lag != 1)
 
 
 def _joined_windows(layout: Layout, runs: int, part: str = "forward") -> tuple[SuperstepDraft, ...]:
@@ -389,11 +341,10 @@ def _test_steps(layout: Layout, part: str, runs: int) -> Iterator[SuperstepDraft
     start, workers, vertex = problem.target.vertex_start_cycles, problem.target.workers, most(problem.costs)
     for number, level in enumerate(levels, 1):
         load = Load(problem)
-        load.add(level.tile, start + vertex.cycles({"numbers": test.words * level.numbers}))
+        load.add_vertices(level.tile, vertex, {"numbers": test.words * level.numbers})
         yield SuperstepDraft(f"{part}: test, level {number}", part, runs, load, numbers_of_windows(layout, level))
-    load, one = Load(problem), np.zeros(1, dtype=np.int64)
-    slowest = start + most_of_workers(problem.costs).cycles({"numbers": test.words * ceil_div(root.numbers[0], workers)})
-    load.add_kinds(one, one, np.array([[slowest]], dtype=np.float64), shared=True)
+    load = Load(problem)
+    load.add_shared(np.array([ROOT]), most_of_workers(problem.costs), {"numbers": test.words * ceil_div(root.numbers[0], workers)})
     decides = answer(problem.costs, looks_back=problem.further.known).cycles({"numbers": test.words * workers})
     local = CONTROL + workers * (start + decides)
     yield SuperstepDraft(f"{part}: test for further windows", part, runs, load, numbers_of_windows(layout, root), local=local)
@@ -447,16 +398,15 @@ def _next_load(layout: Layout, part: str) -> Load:
         load.add_kinds(tiles, kinds, cycles)
     if backward:
         add_sums_of_rounds(layout, load, problem.limited(backward=True), rounds)
-    load.add(ROOT, problem.target.vertex_start_cycles + count_down(problem.costs).cycles({}))
+    load.add_vertices(ROOT, count_down(problem.costs), {})
     return load
 
 
 def _sum_load(layout: Layout) -> Load:
     """The losses of all samples, and the learning rate."""
     problem, load = layout.problem, Load(layout.problem)
-    start = problem.target.vertex_start_cycles
-    load.add(0, start + loss_sum(problem.costs).cycles({"count": problem.batch * problem.loss_parts}))
-    load.add(0, start + schedule(problem.costs).cycles({}))
+    load.add_vertices(0, loss_sum(problem.costs), {"count": problem.batch * problem.loss_parts})
+    load.add_vertices(0, schedule(problem.costs), {})
     return load
 
 
@@ -470,19 +420,18 @@ def _loss_steps(layout: Layout) -> tuple[SuperstepDraft, ...]:
 def _sample_steps(layout: Layout) -> tuple[SuperstepDraft, ...]:
     """Workers of the tile of a sample's loss share its classes, if it has scores, then its steps."""
     problem, arrive = layout.problem, records_to_loss(layout)
-    tiles, workers, start = np.array(layout.loss_tiles), problem.target.workers, problem.target.vertex_start_cycles
-    width, steps, costs, loss = problem.network.loss_width, problem.steps, problem.costs, problem.network.loss
+    tiles, workers = np.array(layout.loss_tiles), problem.target.workers
+    steps, costs, loss = problem.steps, problem.costs, problem.network.loss
     scores, adjoints = Load(problem), Load(problem)
-    own_classes, own_steps = ceil_div(width, workers), ceil_div(steps, workers)
-    slowest = start + loss_scores(costs, loss).cycles({"classes": own_classes, "steps": steps})
-    scores.add_kinds(tiles, np.zeros(len(tiles), dtype=np.int64), np.array([[slowest]], dtype=np.float64), shared=True)
-    slowest = start + sample_loss(costs, loss).cycles({"classes": width, "steps": own_steps})
-    adjoints.add_kinds(tiles, np.zeros(len(tiles), dtype=np.int64), np.array([[slowest]], dtype=np.float64), shared=True)
+    own_scores, own_steps = ceil_div(loss.scores, workers), ceil_div(steps, workers)
+    scores.add_shared(tiles, loss_scores(costs, loss), {"classes": own_scores, "steps": steps})
+    amounts = {"classes": loss.width, "steps": own_steps, "targets": loss.looked_at(steps)}
+    adjoints.add_shared(tiles, sample_loss(costs, loss), amounts)
     back, factor = (adjoints_to_blocks(layout),), factor_to_losses(layout)
-    if problem.network.loss_of_steps or problem.network.loss_parts_of_workers:
+    if not loss.scores or loss.reads_steps:
         factor.merge(arrive)
     adjoint = SuperstepDraft("loss: adjoints", "loss", 1, adjoints, factor, back)
-    return (adjoint,) if problem.network.loss_of_steps else (SuperstepDraft("loss: scores", "loss", 1, scores, arrive), adjoint)
+    return (SuperstepDraft("loss: scores", "loss", 1, scores, arrive), adjoint) if loss.scores else (adjoint,)
 
 
 def _clock_copy(layout: Layout, name: str, part: str, runs: int = 1) -> SuperstepDraft:

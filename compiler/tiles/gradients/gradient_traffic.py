@@ -102,8 +102,7 @@ def add_reduction(layout: Layout, load: Load) -> None:
     for reduction in layout.reductions.values():
         table = reduction.table
         amounts = {"entries": table["samples"] * table["entries"], "producers": table["producers"]}
-        cycles = reduce_partials(problem.costs).cycles(amounts)
-        load.add(table["tile"], problem.target.vertex_start_cycles + cycles)
+        load.add_vertices(table["tile"], reduce_partials(problem.costs), amounts)
 
 
 def add_last_sums(layout: Layout, load: Load) -> None:

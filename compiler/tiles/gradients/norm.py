@@ -9,13 +9,13 @@ import numpy as np
 
 from snnc.compiler.ir.arrays.sizes import FLOAT
 from snnc.compiler.tiles.cycles.load import Load
+from snnc.compiler.tiles.cycles.superstep import SuperstepDraft
 from snnc.compiler.tiles.exchange.traffic import ExchangeTraffic, Layout, parameter_groups, shares_of
 from snnc.compiler.tiles.indexed.indexed_traffic import owned_work
 from snnc.compiler.tiles.network import learned_rows, learned_scalars
 from snnc.compiler.tiles.placement.grouping import Ints
-from snnc.compiler.tiles.schedule.superstep import SuperstepDraft
 from snnc.compiler.tiles.vertices.loss_vertices import loss_sum
-from snnc.compiler.tiles.vertices.parameter_vertices import clip
+from snnc.compiler.tiles.vertices.parameter_vertices import clip, judge_update
 
 SQUARES: Final = "update: squares"
 TILES: Final = "update: norm of tiles"
@@ -37,22 +37,22 @@ def norm_steps(layout: Layout, squares: Load, gradients: ExchangeTraffic, shares
         How many such vertices each tile has.
     """
     problem, tiles = layout.problem, np.flatnonzero(shares)
-    start, adds = problem.target.vertex_start_cycles, loss_sum(problem.costs)
+    adds = loss_sum(problem.costs)
     yield SuperstepDraft(SQUARES, "update", 1, squares, gradients)
     load = Load(problem)
-    load.add(tiles, start + adds.cycles({"count": shares[tiles] * problem.target.workers}), 1)
+    load.add_vertices(tiles, adds, {"count": shares[tiles] * problem.target.workers})
     yield SuperstepDraft(TILES, "update", 1, load, ExchangeTraffic.none(problem))
     if layout.several_chips:
         load, heads, number = Load(problem), *heads_of_chips(layout, tiles)
-        load.add(heads, start + adds.cycles({"count": number}), 1)
+        load.add_vertices(heads, adds, {"count": number})
         yield SuperstepDraft(CHIPS, "update", 1, load, _to_heads(layout, tiles, np.repeat(heads, number)))
         tiles = heads
     load = Load(problem)
-    load.add(0, start + clip(problem.costs).cycles({"count": len(tiles)}), 1)
+    load.add_vertices(0, clip(problem.costs), {"count": len(tiles)})
     yield SuperstepDraft(NORM, "update", 1, load, _to_heads(layout, tiles, np.zeros(len(tiles), dtype=np.int64)))
     if problem.network.scaled:
         load = Load(problem)
-        load.add(0, start + problem.costs["judge_update"].start, 1)
+        load.add_vertices(0, judge_update(problem.costs), {})
         yield SuperstepDraft(JUDGED, "update", 1, load, ExchangeTraffic.none(problem))
 
 

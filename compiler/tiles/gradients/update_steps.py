@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from snnc.compiler.tiles.cycles.load import Load, Work
+from snnc.compiler.tiles.cycles.superstep import SuperstepDraft
 from snnc.compiler.tiles.exchange.traffic import (
     ExchangeTraffic,
     Layout,
@@ -27,7 +28,6 @@ from snnc.compiler.tiles.placement.blocks import cut_key
 from snnc.compiler.tiles.placement.grouping import Floats, Ints, ceil_div, column_groups
 from snnc.compiler.tiles.placement.tile_range import TileRange
 from snnc.compiler.tiles.problem import MappingProblem
-from snnc.compiler.tiles.schedule.superstep import SuperstepDraft
 from snnc.compiler.tiles.vertices.parameter_vertices import squares, sum_pieces, sum_private, summands, update, update_half
 from snnc.compiler.tiles.vertices.vertex_spec import VertexSpec
 
@@ -91,8 +91,8 @@ def _add_owners(layout: Layout, layers: Sequence[Layer], load: Load | Work) -> N
     problem = layout.problem
     for tiles, count, pieces, values in owned_work(layout, layers):
         workers = problem.target.workers
-        cycles = sum_pieces(problem.costs).cycles({"count": count, "number": pieces / workers, "values": values / workers})
-        load.add(tiles, problem.target.vertex_start_cycles + cycles, workers)
+        amounts = {"count": count, "number": pieces / workers, "values": values / workers}
+        load.add_vertices(tiles, sum_pieces(problem.costs), amounts, workers)
 
 
 def _add_private(layout: Layout, layers: Sequence[Layer], load: Load | Work) -> None:
@@ -101,15 +101,14 @@ def _add_private(layout: Layout, layers: Sequence[Layer], load: Load | Work) -> 
     for layer in layers:
         where = layout.range_of(layer)
         if where.replicas > 1:
-            for cycles, number in _of_layer(layout, layer, "private", _private):
-                load.add(where.tiles, cycles, number)
+            for _, amounts, number in _of_layer(layout, layer, "private", _private):
+                load.add_vertices(where.tiles, sum_private(problem.costs), amounts, number)
     for found in owned_by(layout, layers):
         where = found.target
         shares = problem.sample_groups(where.tile_neurons, where.columns, where.tile_samples)
         size = layout.holdings(layout.problem.by_id[found.link.target])(found.indexed, "target").largest["size"]
-        cycles = sum_private(problem.costs).cycles(_summed(problem, size, shares))
         groups = column_groups(where.tile_neurons, where.columns) * (shares > 1)
-        load.add(where.tiles, problem.target.vertex_start_cycles + cycles, groups * problem.target.workers)
+        load.add_vertices(where.tiles, sum_private(problem.costs), _summed(problem, size, shares), groups * problem.target.workers)
 
 
 def _add_update(layout: Layout, layers: Sequence[Layer], load: Load | Work) -> None:
@@ -126,21 +125,19 @@ def _add_squares(layout: Layout, layers: Sequence[Layer], load: Load | Work) -> 
 def _add_shares(layout: Layout, layers: Sequence[Layer], load: Load | Work, vertex: VertexSpec, *, sums: bool) -> None:
     """Vertices that hold a share of a parameter's sum of gradients each, and perhaps form the sums."""
     problem = layout.problem
-    start, halves = problem.target.vertex_start_cycles, problem.network.rounding is not None
+    halves = problem.network.rounding is not None
     half = update_half(problem.costs, problem.network.moments) if vertex.name == "update" and halves else vertex
     for layer in layers:
-        for cycles, number in _of_layer(layout, layer, vertex.name, partial(_updates, vertices=(vertex, half), sums=sums)):
-            load.add(layout.range_of(layer).tiles, cycles, number)
+        for is_half, amounts, number in _of_layer(layout, layer, vertex.name, partial(_updates, sums=sums)):
+            load.add_vertices(layout.range_of(layer).tiles, half if is_half else vertex, amounts, number)
     for layer in layers:
         where, scalars = layout.range_of(layer), learned_scalars(layer)
         held = layout.shapes(layer) if scalars else ()
         blocks = sum(int(shape.number.sum()) for shape in held)
-        cycles = start + vertex.cycles(_summed(problem, 1, blocks if sums else 1))
-        load.add(int(where.tiles[0]), cycles, scalars * problem.target.workers)
+        load.add_vertices(int(where.tiles[0]), vertex, _summed(problem, 1, blocks if sums else 1), scalars * problem.target.workers)
     for tiles, count, _, _ in owned_work(layout, layers):
         amounts = _summed(problem, count, problem.target.workers if sums else 1)
-        each = np.broadcast_to(start + vertex.cycles(amounts), tiles.shape)
-        load.add(np.repeat(tiles, problem.target.workers), np.repeat(each, problem.target.workers))
+        load.add_vertices(tiles, vertex, amounts, problem.target.workers)
 
 
 def _summed(problem: MappingProblem, elements: Any, parts: Any) -> dict[str, Any]:
@@ -148,8 +145,8 @@ def _summed(problem: MappingProblem, elements: Any, parts: Any) -> dict[str, Any
     return {"count": 2 * ceil_div(ceil_div(elements, 2), problem.target.workers), **summands(parts)}
 
 
-Vertices: TypeAlias = list[tuple[Any, Any]]
-"""Cycles and numbers of vertices on every tile of a population, for each kind of its learned parameters."""
+Vertices: TypeAlias = list[tuple[bool, Any, Any]]
+"""Whether values are float16, amounts and numbers of vertices on every tile of a population, for each kind of its learned parameters."""
 
 
 def _of_layer(
@@ -162,23 +159,20 @@ def _of_layer(
 
 def _private(problem: MappingProblem, where: TileRange, rows: Sequence[LearnedRows]) -> Vertices:
     shares, found = problem.sample_groups(where.tile_neurons, where.columns, where.tile_samples), []
-    for _, groups, elements in _updated(where, rows):
-        cycles = sum_private(problem.costs).cycles(_summed(problem, np.tile(elements, where.replicas), shares))
+    for half, groups, elements in _updated(where, rows):
+        amounts = _summed(problem, np.tile(elements, where.replicas), shares)
         number = np.tile(groups, where.replicas) * (shares > 1) * problem.target.workers
-        found.append((problem.target.vertex_start_cycles + cycles, number))
+        found.append((half, amounts, number))
     return found
 
 
-def _updates(
-    problem: MappingProblem, where: TileRange, rows: Sequence[LearnedRows], *, vertices: tuple[VertexSpec, VertexSpec], sums: bool
-) -> Vertices:
-    """Vertices of float32 values and of float16 values."""
+def _updates(problem: MappingProblem, where: TileRange, rows: Sequence[LearnedRows], *, sums: bool) -> Vertices:
     shares, found = problem.sample_groups(where.tile_neurons, where.columns, where.tile_samples), []
     for half, groups, elements in _updated(where, rows):
         mine = shares_of(where, elements).ravel()
-        cycles = vertices[half].cycles(_summed(problem, mine, 1 if not sums else shares if where.replicas == 1 else where.replicas))
+        amounts = _summed(problem, mine, 1 if not sums else shares if where.replicas == 1 else where.replicas)
         number = np.tile(groups, where.replicas) * (mine > 0) * problem.target.workers
-        found.append((problem.target.vertex_start_cycles + cycles, number))
+        found.append((half, amounts, number))
     return found
 
 

@@ -8,7 +8,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from snnc.compiler.ir.arrays.sizes import FLOAT
-from snnc.compiler.tiles.gradients.gradient_counts import expected_halvings
+from snnc.compiler.tiles.indexed.halvings import expected_halvings
 from snnc.compiler.tiles.indexed.holdings import TableAmounts
 from snnc.compiler.tiles.indexed.indexed_links import IndexedLink, Side
 from snnc.compiler.tiles.network import Layer, Link

@@ -9,7 +9,6 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from snnc.compiler.ir.arrays.sizes import FLOAT, HALF
-from snnc.compiler.tiles.gradients.gradient_counts import returned_buses
 from snnc.compiler.tiles.indexed.indexed_cycles import Holdings, estimated, indexed_bytes, owned_estimate, rows_read
 from snnc.compiler.tiles.memory.lifetimes import (
     AGAIN_NEURONS,
@@ -19,7 +18,7 @@ from snnc.compiler.tiles.memory.lifetimes import (
     FORWARD_NEURONS,
     OPTIMISER,
     PACKED,
-    Held,
+    LiveBytes,
     most,
     stages_of,
 )
@@ -31,13 +30,13 @@ from snnc.compiler.tiles.placement.tile_range import TileRange
 from snnc.compiler.tiles.problem import MappingProblem
 from snnc.compiler.tiles.vertices.block_codelets import layer_code_bytes
 
-Kept: TypeAlias = tuple[str, str]
+CategoryAndLife: TypeAlias = tuple[str, str]
 """Category and lifetime."""
 
 
 def block_bytes(
     problem: MappingProblem, layer: Layer, cut: AnyCut, neurons: Any, samples: Any, holdings: Holdings | None = None, *, owned: bool = True
-) -> dict[Kept, Ints]:
+) -> dict[CategoryAndLife, Ints]:
     """Return (category, lifetime) -> bytes on a tile with `neurons` of `layer` for `samples` samples (numbers or arrays).
 
     Categories are those of :class:`snnc.compiler.ir.plan.Plan`, lifetimes those of :mod:`snnc.compiler.tiles.memory.lifetimes`. A replica
@@ -51,7 +50,8 @@ def block_bytes(
     scalars = layer.scalar_parameters + sum(link.weight_elements == 1 for link in layer.incoming)
     own, copies = _weights(layer), _copies(problem, layer) if problem.training else 0
     partials = sum(problem.bus[problem.bus_of[link.id]].gradient_capacity for link in layer.incoming if problem.returns(link))
-    floats: dict[Kept, Any] = {key: each * samples * neurons for key, each in (_states(problem, layer) | _adjoints(problem, layer)).items()}
+    per_neuron = _states(problem, layer) | _adjoints(problem, layer)
+    floats: dict[CategoryAndLife, Any] = {key: each * samples * neurons for key, each in per_neuron.items()}
     floats["records", "always"] = problem.steps * (layer.records + layer.shown) * samples * neurons
     floats["records", "record adjoints"] = problem.steps * bool(layer.adjoint_outputs) * samples * neurons
     floats["weights", "always"] = own * neurons + scalars
@@ -62,8 +62,8 @@ def block_bytes(
     floats["gradients", "always"] = learned * neurons + shares * learned_scalars(layer) * groups + sent
     floats["gradients", "private gradients" if np.all(cut.replicas > 1) else "gradients"] = (shares - 1) * learned * neurons
     floats["gradients", "backward"] = floats.get(("gradients", "backward"), 0) + samples * partials * groups
-    found: dict[Kept, Ints] = {key: FLOAT * size + 0 * groups for key, size in floats.items()}
-    if halves := layer.past.halves(problem.segments.steps_kept):
+    found: dict[CategoryAndLife, Ints] = {key: FLOAT * size + 0 * groups for key, size in floats.items()}
+    if halves := layer.past.halves(problem.segments.steps_in_history):
         found["history", "sequence"] = found["history", "sequence"] + HALF * halves * samples * even_neurons(neurons, cut.columns)
     if layer.gradient and (halves := len({link.port for link in layer.incoming if link.half_deltas and problem.copies(link)})):
         found["gradients", "always"] = found["gradients", "always"] + (HALF - FLOAT) * halves * samples * neurons
@@ -76,7 +76,7 @@ def block_bytes(
     masks = masks_bytes(problem, layer, cut, neurons, samples)
     # Relays look at what was sent before neurons of the first iteration overwrite it, and the copies that they look at are made before.
     found["history", "always"] = found["history", "always"] + masks
-    copied: Kept = ("history", "always" if problem.segment else "forward")
+    copied: CategoryAndLife = ("history", "always" if problem.segment else "forward")
     found[copied] = found[copied] + masks * (problem.fused is not None)
     found["history", "sequence"] = found["history", "sequence"] + masks * problem.segments.boundaries_sent
     parts = [indexed_bytes(problem, layer, neurons, samples, shares, holdings or estimated(neurons, groups))]
@@ -88,13 +88,13 @@ def block_bytes(
     lives: dict[str, dict[str, Ints]] = {}
     for (category, life), size in found.items():
         lives.setdefault(category, {})[life] = size
-    return {(category, life): size for category, each in lives.items() for life, size in problem.kept_between(each).items()}
+    return {(category, life): size for category, each in lives.items() for life, size in problem.sizes_between_programs(each).items()}
 
 
-def estimated_bytes(problem: MappingProblem, layer: Layer, where: TileRange) -> dict[Kept, Ints]:
+def estimated_bytes(problem: MappingProblem, layer: Layer, where: TileRange) -> dict[CategoryAndLife, Ints]:
     """The same on each tile of a placed population, with estimated tables; cached, must not be modified."""
 
-    def make() -> dict[Kept, Ints]:
+    def make() -> dict[CategoryAndLife, Ints]:
         return block_bytes(problem, layer, where.cut, where.tile_neurons, where.tile_samples)
 
     return problem.memo.get(("bytes", layer.id, cut_key(where)), make)
@@ -106,7 +106,7 @@ def masks_bytes(problem: MappingProblem, layer: Layer, cut: AnyCut, neurons: Any
     return FLOAT * samples * words
 
 
-def most_bytes(problem: MappingProblem, held: Held, more: Mapping[str, Any] | None = None) -> Ints:
+def most_bytes(problem: MappingProblem, held: LiveBytes, more: Mapping[str, Any] | None = None) -> Ints:
     """Return the maximum of `held` that is live in any stage of a step, with the additions of `more` in some stages."""
     return most(held, stages_of(training=problem.training, segment=problem.segment), more)
 
@@ -127,7 +127,7 @@ def _saved_copies(problem: MappingProblem, layer: Layer) -> int:
     return sum(FLOAT * link.outputs - HALF * (link.outputs + link.outputs % 2) for link in links)
 
 
-def _states(problem: MappingProblem, layer: Layer) -> dict[Kept, int]:
+def _states(problem: MappingProblem, layer: Layer) -> dict[CategoryAndLife, int]:
     """Floats a neuron and sample: history, other states, saved values, initial values, states at boundaries, currents, sent values."""
     kernel, segments = layer.kernel, problem.segments
     states, sent = len(kernel.states), sum(source.kind != "spikes" for source in layer.sent)
@@ -136,17 +136,17 @@ def _states(problem: MappingProblem, layer: Layer) -> dict[Kept, int]:
     limited = any(problem.bus[problem.bus_of[link.id]] in problem.limited() for link in layer.incoming)
     # Boundaries are brought back into states, which are live from one segment to the next; what is sent is read before it is overwritten.
     again = problem.segment > 0
-    kept = layer.past.floats(segments.steps_kept) + segments.boundaries_sent * sent
-    found: dict[Kept, int] = {
+    kept = layer.past.floats(segments.steps_in_history) + segments.boundaries_sent * sent
+    found: dict[CategoryAndLife, int] = {
         ("history", "always"): max(1, segments.boundaries) * states + sent,
         ("history", "sequence"): kept + again * (states - history),
         ("history", "forward"): (1 - again) * (states - history),
     }
-    current: Kept = ("history", "always" if limited else "currents")
+    current: CategoryAndLife = ("history", "always" if limited else "currents")
     return found | {current: found.get(current, 0) + len(kernel.inputs)}
 
 
-def _adjoints(problem: MappingProblem, layer: Layer) -> dict[Kept, int]:
+def _adjoints(problem: MappingProblem, layer: Layer) -> dict[CategoryAndLife, int]:
     """Floats a neuron and sample: adjoints of the states, pending output gradients, sent deltas, deltas of the currents."""
     if not (problem.training and layer.gradient):
         return {}
@@ -170,7 +170,7 @@ def received_bytes(problem: MappingProblem, layer: Layer, cut: AnyCut, neurons: 
     deltas = sum(samples * problem.delta_bytes(target, port) * problem.by_id[target].neurons for target, port in read)
     deltas = deltas + samples * FLOAT * rows_read(layer, estimated(neurons, column_groups(neurons, cut.columns)))
     back = sum(samples * problem.backward_bytes(bus) for bus in problem.buses_into(layer))
-    back += sum(samples * bus.returned_bytes for bus in returned_buses(problem, layer))
+    back += sum(samples * bus.returned_bytes for bus in problem.returned_buses(layer))
     elements = sum(learned_elements(layer).values()) * neurons
     gathered = FLOAT * (elements - elements // cut.replicas)
     found = {FORWARD_NEURONS: windows, AGAIN_NEURONS: windows, BACKWARD: deltas, BACKWARD_NEURONS: back, OPTIMISER: gathered}

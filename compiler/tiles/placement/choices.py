@@ -12,7 +12,6 @@ import numpy as np
 
 from snnc.compiler.errors import HalfDeltasError
 from snnc.compiler.tiles.cycles.block_cycles import PARTS, step_cycles
-from snnc.compiler.tiles.gradients.gradient_counts import returned_buses
 from snnc.compiler.tiles.memory.block_memory import block_bytes, code_bytes_estimate, most_bytes, received_bytes
 from snnc.compiler.tiles.network import Layer, Link, MappedNetwork
 from snnc.compiler.tiles.placement.cut import Cut, Cuts
@@ -163,7 +162,7 @@ def _structure(problem: MappingProblem, layer: Layer) -> object:
         tuple(problem.by_id[target].neurons for target, _ in problem.deltas_into(layer)),
         tuple((source.kind, source.width, problem.ring_slots(source), source in problem.windowed) for source in layer.sent),
         tuple(_returned(problem, problem.bus[problem.bus_of[link.id]]) for link in layer.incoming if problem.returns(link)),
-        tuple(_returned(problem, bus) for bus in returned_buses(problem, layer)),
+        tuple(_returned(problem, bus) for bus in problem.returned_buses(layer)),
         len(layer.adjoint_outputs),
     )
 
@@ -179,7 +178,7 @@ def _about(number: float) -> int:
 
 def _link(link: Link) -> object:
     sizes = (link.dense, link.indexed, link.inputs, link.outputs, link.weight_elements, link.weight_gradient, link.input_gradient)
-    return (*sizes, link.quiet, link.half, link.half_deltas, link.source.kind)
+    return (*sizes, link.sparse_values, link.half, link.half_deltas, link.source.kind)
 
 
 def _choices(problem: MappingProblem, layer: Layer, *, even: bool) -> tuple[Choice, ...]:

@@ -6,7 +6,7 @@ The results are then joined, piece after piece. Windows are copied word by word,
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -18,7 +18,7 @@ from snnc.compiler.tiles.placement.grouping import ceil_div, mask_unit, mask_uni
 from snnc.compiler.tiles.placement.tile_range import TileRange
 from snnc.compiler.tiles.problem import MappingProblem
 from snnc.compiler.tiles.relays.buses import Bus, bit_words
-from snnc.compiler.tiles.vertices.loops import Loop, LoopsByPlace, cycles_of
+from snnc.compiler.tiles.vertices.loops import Loop, LoopsByPlace, Values, cycles_of
 from snnc.compiler.tiles.vertices.relay_loops import (
     bit_loops,
     boundary_event_loops,
@@ -67,11 +67,14 @@ def mask_rows(problem: MappingProblem, source: BusSource, where: TileRange) -> M
 class RelayWork:
     """Worker cycles of the slowest worker in one run of a relay: always, in iterations that follow a step of its source, and while a bus
     shows a step. Numbers, or arrays over numbers of samples.
+
+    `runs` are the loops behind these numbers, with their amounts.
     """
 
     always: Any
     compacting: Any
     shown: Mapping[str, Any]
+    runs: tuple[tuple[Values, tuple[Loop, ...]], ...] = ()
 
     @property
     def cycles(self) -> Any:
@@ -104,8 +107,9 @@ def compact_work(problem: MappingProblem, source: BusSource, rows: MaskRows, sam
     hit = 1.0 - (1.0 - rate) ** (together * source.width / rows.all)
     ids = samples * source.width * rate / workers
     amounts = {"pieces": pieces, "runs": runs, "groups": groups, "singles": singles, "hits": groups * hit, "ids": ids}
-    searching = cost.start + cycles_of(compact_loops(cost), amounts) - cost.idle
-    return RelayWork(problem.target.vertex_start_cycles + cost.idle, searching, {})
+    loops = compact_loops(cost)
+    searching = cost.start + cycles_of(loops, amounts) - cost.idle
+    return RelayWork(problem.target.vertex_start_cycles + cost.idle, searching, {}, ((amounts, loops),))
 
 
 def _found(problem: MappingProblem, source: BusSource) -> float:
@@ -126,15 +130,19 @@ def windows_work(problem: MappingProblem, source: BusSource, rows: MaskRows | No
     loops, pieces = LoopsByPlace(window_loops(cost, bits=source in problem.bits)), _pieces(samples, workers)
     always = problem.target.vertex_start_cycles + cost.start + cycles_of(loops["lists"], {"lists": pieces * len(buses)})
     shown, joining = {}, 0.0
+    runs: list[tuple[Values, tuple[Loop, ...]]] = []
     for bus in buses:
         if forward and rows is not None and bus.lag == 1:
             joining = joining - cycles_of(loops["lists"], {"lists": pieces})
             shown[bus.id] = 0.0
         else:
-            shown[bus.id] = _copying(problem, loops["copied"], bus, samples, forward=forward)
+            amounts = _copied(problem, bus, samples, forward=forward)
+            runs += [({"lists": pieces}, loops["lists"]), (amounts, loops["copied"])]
+            shown[bus.id] = cycles_of(loops["copied"], amounts)
     for bus in buses:
         if problem.further.passes(bus.id, forward=forward):
             always = always + cycles_of(loops["request"], {"numbers": samples})
+            runs.append(({"numbers": samples}, loops["request"]))
     if forward and rows is not None:
         rate = _found(problem, source)
         sharing = np.maximum(workers / np.asarray(samples), 1.0)
@@ -143,7 +151,8 @@ def windows_work(problem: MappingProblem, source: BusSource, rows: MaskRows | No
         amounts = {"pieces": pieces, "counts": pieces * sharing, "words": words, "ids": ids}
         amounts["bit_words"] = samples * bit_words(source.width) / workers
         joining = joining + cycles_of(loops["joined"], amounts)
-    return RelayWork(always, joining, shown)
+        runs.append((amounts, loops["joined"]))
+    return RelayWork(always, joining, shown, tuple(runs))
 
 
 def bits_work(problem: MappingProblem, buses: Sequence[Bus], samples: Any) -> RelayWork:
@@ -151,18 +160,21 @@ def bits_work(problem: MappingProblem, buses: Sequence[Bus], samples: Any) -> Re
     cost, workers, start = problem.costs["relay_bits"], problem.target.workers, problem.target.vertex_start_cycles
     loops, pieces = LoopsByPlace(bit_loops(cost)), _pieces(samples, workers)
     always, shown = 0.0, {}
+    runs: list[tuple[Values, tuple[Loop, ...]]] = []
     for bus in buses:
         words = bit_words(bus.source.width)
         # A worker with a part of a list counts the bits before its part; the one with the first part, those after it.
         counted = words * np.where(np.asarray(samples) % workers == 0, 0, np.minimum(pieces, 2))
         always = always + start + cost.start + cycles_of(loops["lists"], {"lists": pieces})
         read, ids = samples * words / workers, samples * problem.events(bus.source) / workers
-        shown[bus.id] = cycles_of(loops["counted"], {"words": counted}) + cycles_of(loops["copied"], {"words": read, "ids": ids})
-    return RelayWork(always, 0.0, shown)
+        own = [({"words": counted}, loops["counted"]), ({"words": read, "ids": ids}, loops["copied"])]
+        shown[bus.id] = sum(cycles_of(some, amounts) for amounts, some in own)
+        runs += [({"lists": pieces}, loops["lists"]), *own]
+    return RelayWork(always, 0.0, shown, tuple(runs))
 
 
-def _copying(problem: MappingProblem, loops: Iterable[Loop], bus: Bus, samples: Any, *, forward: bool) -> Any:
-    """Cycles in which the slowest worker copies ids into the windows of a bus; backward, neurons that take gradient and returned ones."""
+def _copied(problem: MappingProblem, bus: Bus, samples: Any, *, forward: bool) -> dict[str, Any]:
+    """What the slowest worker copies into the windows of a bus; backward, neurons that take gradient and returned ones."""
     workers, width = problem.target.workers, bus.source.width
     support = bus.id in problem.windowed_buses and not forward
     ids = problem.support_events(bus) if support else min(problem.events(bus.source), bus.capacity)
@@ -170,7 +182,8 @@ def _copying(problem: MappingProblem, loops: Iterable[Loop], bus: Bus, samples: 
     turns = (words + workers / 2) / workers
     copied = samples * np.where(np.asarray(samples) < workers, turns, words / workers)
     runs = _pieces(samples, workers) * turns
-    return (2 if support else 1) * cycles_of(loops, {"words": copied, "runs": runs})
+    times = 2 if support else 1
+    return {"words": times * copied, "runs": times * runs}
 
 
 def _values_work(problem: MappingProblem, source: BusSource, rows: MaskRows | None, samples: Any) -> RelayWork:
@@ -180,11 +193,12 @@ def _values_work(problem: MappingProblem, source: BusSource, rows: MaskRows | No
     loops = LoopsByPlace(value_loops(cost, joins=True))
     always = problem.target.vertex_start_cycles + cost.start + cycles_of(loops["copied"], {"values": size * len(buses)})
     joining = 0.0
-    if rows is not None:
-        lines = ceil_div(samples * rows.tiles, workers)
-        stored = cycles_of(loops["joined"], {"rows": lines, "values": lines * source.width / rows.tiles})
-        joining = stored - cycles_of(loops["copied"], {"values": size * (len(buses) - late)})
-    return RelayWork(always, joining, {})
+    if rows is None:
+        return RelayWork(always, joining, {}, (({"values": size * len(buses)}, loops["copied"]),))
+    lines = ceil_div(samples * rows.tiles, workers)
+    stored = {"rows": lines, "values": lines * source.width / rows.tiles}
+    joining = cycles_of(loops["joined"], stored) - cycles_of(loops["copied"], {"values": size * (len(buses) - late)})
+    return RelayWork(always, joining, {}, ((stored, loops["joined"]), ({"values": size * late}, loops["copied"])))
 
 
 def copied_words(ids: float, width: int) -> float:

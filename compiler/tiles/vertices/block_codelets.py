@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator
 from typing import TypeAlias
 
-from snnc.compiler.tiles.gradients.gradient_counts import returned_buses
 from snnc.compiler.tiles.indexed.indexed_links import IndexedLink, Side
 from snnc.compiler.tiles.indexed.tables import TableForm
 from snnc.compiler.tiles.network import BusSource, Layer
@@ -53,16 +52,16 @@ def block_codelets(problem: MappingProblem, layer: Layer, form: FormOf = estimat
         yield boundary(costs, len(layer.kernel.states), sent), 1 + reruns
     if not (problem.training and layer.gradient):
         return
-    adjoint, returning, limited = backward_code(layer), returned_buses(problem, layer), problem.limited(backward=True)
+    adjoint, returning, limited = backward_code(layer), problem.returned_buses(layer), problem.limited(backward=True)
     yield backward(costs[f"backward.{layer.id}"], layer, links, adjoint, [bus.source for bus in returning]), 1
     out = [link for link in layer.outgoing if problem.copies(link)]
     if out:
         forms = [(link, None if link.indexed is None else form(link.indexed, "source")) for link in out]
         yield source_gradient(costs[f"source_gradient.{layer.id}"], layer, forms), 1
     again = [link for link in links if link.limited_back and (link.read_backward or link.returned)]
-    came = returning_to(layer, adjoint, [bus.source for bus in returning if bus in limited])
-    if again or came:
-        yield weight_round(costs[f"weight_round.{layer.id}"], layer, again, came), 1
+    returning_sources = returning_to(layer, adjoint, [bus.source for bus in returning if bus in limited])
+    if again or returning_sources:
+        yield weight_round(costs[f"weight_round.{layer.id}"], layer, again, returning_sources), 1
 
 
 def block_loops(problem: MappingProblem, layer: Layer, name: str) -> LoopsByPlace:
@@ -77,7 +76,7 @@ def _loops(problem: MappingProblem, layer: Layer, name: str) -> tuple[Loop, ...]
     if name in ("forward", "gather"):
         return forward_loops(testing(cost, len(supported_outputs(layer, problem.windowed))) if name == "forward" else cost, links)
     read, back = [link for link in links if link.read_backward], [link for link in links if link.returned]
-    return backward_loops(cost, read, back, len(returned_buses(problem, layer)))
+    return backward_loops(cost, read, back, len(problem.returned_buses(layer)))
 
 
 def block_links(problem: MappingProblem, layer: Layer, form: FormOf | None = estimated_form) -> list[BlockLink]:

@@ -47,6 +47,11 @@ class VertexSpec:
     cost: CodeletCost
     loops: tuple[Loop, ...] = ()
 
+    @property
+    def title(self) -> str:
+        """Its name in words."""
+        return self.name.replace("_", " ")
+
     @cached_property
     def by_place(self) -> LoopsByPlace:
         """Its loops by what they belong to."""

@@ -11,7 +11,7 @@ namespace {
 [[maybe_unused]] inline float limited(float value) { return value > 65504.0f ? 65504.0f : value < -65504.0f ? -65504.0f : value; }
 
 /// The finaliser lowbias32: every bit of the result depends on all bits.
-[[maybe_unused]] inline unsigned mixed(unsigned x) {
+[[maybe_unused]] inline unsigned scrambled(unsigned x) {
   x ^= x >> 16;
   x *= 0x7feb352du;
   x ^= x >> 15;
@@ -19,8 +19,8 @@ namespace {
   return x ^ x >> 16;
 }
 
-/// The random number of weight `place` of a parameter; `of_update` is mixed(key of the parameter ^ number of the update).
-[[maybe_unused]] inline unsigned drawn(unsigned of_update, unsigned place) { return mixed(place ^ of_update); }
+/// The random number of weight `place` of a parameter; `of_update` is scrambled(key of the parameter ^ number of the update).
+[[maybe_unused]] inline unsigned drawn(unsigned of_update, unsigned place) { return scrambled(place ^ of_update); }
 
 /// One of the two float16 numbers next to a value, the nearer one more often: 13 random bits are added below the digits that stay.
 [[maybe_unused]] inline float rounded_at_random(float value, unsigned random) {

@@ -34,7 +34,7 @@ inline void round_keeping_remainder(Parameter &weight, Changed part) {
 
 /// A random number follows from the place of the weight in the model's array [outputs][inputs]; padding stays 0.
 inline void round_at_random(Parameter &weight, Changed part, const Panels &panels, unsigned key, int update) {
-  const unsigned of_update = mixed(key ^ static_cast<unsigned>(update));
+  const unsigned of_update = scrambled(key ^ static_cast<unsigned>(update));
   for (std::size_t i = part.first; i < part.second; ++i) {
     const std::size_t first = i / (panels.width * panels.inputs) * panels.width, width = panels.width_at(first);
     const std::size_t within = i - first * panels.inputs, output = first + within % width, input = within / width;

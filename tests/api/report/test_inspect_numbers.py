@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from plans import made_plan, population
 
-from snnc.compiler.ir.plan import BusPlan, ConnectionPlan, MemoryPhase, Phase, Plan, Relay
+from snnc.compiler.ir.plan import BusPlan, ConnectionPlan, MemoryPhase, Phase, PhaseLoop, Plan, Relay
 from snnc.compiler.machines import load_target
 from snnc.compiler.machines.target import Host, Links
 from snnc.compiler.tiles.errors import ReportOptionError
+from snnc.compiler.tiles.exchange.places import FREE, RELAYED, locate
 from snnc.report import Subject
 from snnc.report.limits import amount
 from snnc.report.pictures.occupancy import over_time
 from snnc.report.pictures.timeline import parts, whole_step
-from snnc.report.places import FREE, RELAYED, locate
 from snnc.report.profile import read_profile
+from snnc.report.render import write
 from snnc.report.view import build_view, ranges
 
 STEPS, BATCH = 10, 4
@@ -217,6 +219,24 @@ def test_limits_name_the_superstep_the_tile_and_the_layer() -> None:
     assert bounded.sentence.startswith("The step takes 3 times as long as with all work spread evenly")
 
 
+def test_the_busiest_vertex_shows_its_loops() -> None:
+    plan = hand()
+    spikes = PhaseLoop("backward of hidden", "weights of a spike, from x0", 12.5, 20.0)
+    loops = (spikes, PhaseLoop("backward of hidden", "samples", 5.0, 10.0))
+    found = Subject(replace(plan, phases=(*plan.phases[:2], replace(plan.phases[2], loops=loops))), told())
+    assert "Most cycles of its slowest vertex are those of weights of a spike, from x0 (83 %)." in found.limits[0].sentence
+    vertex = build_view(found)["busiest_vertex"]
+    assert (vertex["phase"], vertex["tile"], vertex["vertex"]) == ("backward: neurons", 0, "backward of hidden")
+    assert [(x["name"], x["trips"], x["cycles_a_trip"], x["cycles"]) for x in vertex["loops"]] == [
+        ("weights of a spike, from x0", 12.5, 20.0, 250.0),
+        ("samples", 5.0, 10.0, 50.0),
+    ]
+    text, page = write(found, "text").decode(), write(found, "html").decode()
+    assert re.search(r"weights of a spike, from x0 +12\.5 +20 +250 +83\.3 %", text)
+    assert "Its slowest vertex is backward of hidden, on tile 0." in page
+    assert build_view(Subject(plan, told()))["busiest_vertex"] is None
+
+
 def test_a_host_that_is_slower_than_the_step_is_named() -> None:
     plan = hand()
     streamed = replace(plan, host_bytes=10**6, target=replace(plan.target, host=Host(bytes_per_second=1e9)))
@@ -225,7 +245,7 @@ def test_a_host_that_is_slower_than_the_step_is_named() -> None:
     assert build_view(Subject(streamed, told()))["facts"]["host_milliseconds"] == pytest.approx(1.0)
 
 
-def test_an_exchange_that_limits_tells_what_moves() -> None:
+def test_an_exchange_that_limits_names_what_moves() -> None:
     plan = hand()
     slow = replace(plan, phases=(replace(plan.phases[0], exchange=5000.0), *plan.phases[1:]))
     sentence = Subject(slow, told()).limits[0].sentence

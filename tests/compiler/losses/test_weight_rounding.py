@@ -75,7 +75,7 @@ def test_emitted_code_has_the_same_bits(tmp_path):
     body = (
         'extern "C" void all(const float *x, const unsigned *r, float *y, int n) '
         "{ for (int i = 0; i < n; ++i) y[i] = rounded_at_random(x[i], r[i]); }\n"
-        'extern "C" unsigned draw(unsigned key, unsigned update, unsigned place) { return drawn(mixed(key ^ update), place); }\n'
+        'extern "C" unsigned draw(unsigned key, unsigned update, unsigned place) { return drawn(scrambled(key ^ update), place); }\n'
     )
     (tmp_path / "a.cpp").write_text(header + body)
     subprocess.run([*compiler(), "-O2", "-shared", "-fPIC", "-o", tmp_path / "a.so", tmp_path / "a.cpp"], check=True)

@@ -1,0 +1,34 @@
+"""Halvings of a search in a list of ids."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from snnc.compiler.tiles.placement.grouping import Ints
+
+
+def halvings(ids: Ints) -> Ints:
+    """Steps of a bisection over this many ids: the bits of that number."""
+    found: Ints = np.frexp(ids.astype(np.float64))[1].astype(np.int64)
+    return found
+
+
+def expected_halvings(mean: float) -> float:
+    """Expected halvings of a search in N ids, ``floor(log2 N) + 1``, for N of Poisson distribution (normal approximation).
+
+    Examples
+    --------
+    >>> round(expected_halvings(100.0), 2)
+    7.0
+    >>> expected_halvings(0.0)
+    0.0
+    """
+    if mean <= 0:
+        return 0.0
+    found, power = 1.0 - math.exp(-mean), 2
+    while power < 2 * mean + 8:
+        found += 0.5 * math.erfc((power - 0.5 - mean) / math.sqrt(2 * mean))
+        power *= 2
+    return found
