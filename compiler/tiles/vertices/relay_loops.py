@@ -7,10 +7,13 @@ parts of one) of samples; ``words`` read or copied, in ``runs``; ``numbers`` tha
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from snnc.compiler.tiles.vertices.cost import CodeletCost
 from snnc.compiler.tiles.vertices.loops import Amount, Loop, as_formula, looping
 
 
+@lru_cache(maxsize=64)
 def compact_loops(cost: CodeletCost) -> tuple[Loop, ...]:
     """Return the loops of a search for spikes in masks."""
     return (
@@ -23,6 +26,7 @@ def compact_loops(cost: CodeletCost) -> tuple[Loop, ...]:
     )
 
 
+@lru_cache(maxsize=64)
 def window_loops(cost: CodeletCost, *, bits: bool, joins: bool = True) -> tuple[Loop, ...]:
     """Return the loops of a vertex that shows first windows of ids and, if it `joins`, stores what workers found, perhaps as `bits`."""
     found = [
@@ -41,6 +45,7 @@ def window_loops(cost: CodeletCost, *, bits: bool, joins: bool = True) -> tuple[
     return tuple(found)
 
 
+@lru_cache(maxsize=64)
 def bit_loops(cost: CodeletCost) -> tuple[Loop, ...]:
     """Return the loops of a vertex that lists the bits of a step."""
     return (
@@ -52,6 +57,7 @@ def bit_loops(cost: CodeletCost) -> tuple[Loop, ...]:
     )
 
 
+@lru_cache(maxsize=64)
 def value_loops(cost: CodeletCost, *, joins: bool) -> tuple[Loop, ...]:
     """Return the loops of a vertex that shows values and, if it `joins`, stores those of the last step."""
     found = [*looping("values shown", Amount("values"), cost.element, "copied")]
@@ -61,6 +67,7 @@ def value_loops(cost: CodeletCost, *, joins: bool) -> tuple[Loop, ...]:
     return tuple(found)
 
 
+@lru_cache(maxsize=64)
 def next_window_loops(cost: CodeletCost) -> tuple[Loop, ...]:
     """Return the loops of a vertex that shows further windows of ids."""
     return (
@@ -69,6 +76,7 @@ def next_window_loops(cost: CodeletCost) -> tuple[Loop, ...]:
     )
 
 
+@lru_cache(maxsize=64)
 def boundary_loops(cost: CodeletCost) -> tuple[Loop, ...]:
     """Return the loops of a copy of rows of values to a boundary of segments, or back."""
     return (
@@ -77,6 +85,7 @@ def boundary_loops(cost: CodeletCost) -> tuple[Loop, ...]:
     )
 
 
+@lru_cache(maxsize=64)
 def boundary_event_loops(cost: CodeletCost) -> tuple[Loop, ...]:
     """Return the loops of a copy of lists of ids to a boundary of segments, or back."""
     return (
