@@ -1,6 +1,6 @@
 """snnc: a graph compiler for spiking neural networks.
 
-Everything a program needs is here, and ``__version__``; names are imported when they are first used, so that ``import snnc`` costs nothing.
+Exports all that a program needs, and ``__version__``; names are imported on first use, so that ``import snnc`` costs little.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from snnc.compiler.losses.optimizers import AdamW as AdamW
     from snnc.compiler.losses.optimizers import Group as Group
     from snnc.compiler.losses.optimizers import RMSprop as RMSprop
+    from snnc.compiler.lowering.capacities import Share as Share
     from snnc.compiler.neurons.library import ALIF as ALIF
     from snnc.compiler.neurons.library import IF as IF
     from snnc.compiler.neurons.library import LI as LI
@@ -125,6 +126,7 @@ _HOMES: Final = {
     "Orthogonal": "snnc.frontends.dsl.initialisers:Orthogonal",
     "Plan": "snnc.compiler.ir.plan:Plan",
     "RMSprop": "snnc.compiler.losses.optimizers:RMSprop",
+    "Share": "snnc.compiler.lowering.capacities:Share",
     "Recurrent": "snnc.frontends.dsl.sequential:Recurrent",
     "SGD": "snnc.compiler.losses.optimizers:SGD",
     "SLSTM": "snnc.compiler.neurons.library:SLSTM",
@@ -153,7 +155,7 @@ _HOMES: Final = {
 }
 
 _MODULES: Final = ("losses", "recipe", "schedules")
-"""Modules with names of their own."""
+"""Modules that are exported as a whole."""
 
 __all__ = sorted(_HOMES)  # noqa: PLE0605
 

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from snnc.backends.training.saving.checkpoint import seconds_of
 from snnc.backends.training.schedules import parse_schedule
+from snnc.backends.training.updates.capacities import CapacityPlan
 from snnc.backends.training.updates.run_values import window_ends
 from snnc.backends.training.validation.metrics import checked_metrics
 from snnc.backends.training.validation.stopping import MONITORS
@@ -31,7 +32,7 @@ _KINDS: Final = {
     "batch": _WHOLE.format(1),
     "learning_rate": "a number of 0 or more, or the text of a schedule",
     "gradient_window": "a number, the text of a schedule, or a list of two of them",
-    "capacity": "a number of 1 or more, or the text of a schedule",
+    "capacity": "a number of 1 or more, a share such as 5 %, the text of a schedule, or a table of these by source",
     "shuffle": "true or false",
     "seed": _WHOLE.format(0),
     "accumulate": _WHOLE.format(1),
@@ -120,7 +121,9 @@ def _problem(key: str, value: Any, kind: str) -> str:
         good = isinstance(value, bool)
     elif kind.startswith("a whole number"):
         good = isinstance(value, int) and not isinstance(value, bool) and value >= int(kind.split()[4])
-    elif kind.startswith("a number of") and not (key in ("learning_rate", "capacity") and isinstance(value, str)):
+    elif key == "capacity" and isinstance(value, str | dict):
+        good = bool(value)
+    elif kind.startswith("a number of") and not (key == "learning_rate" and isinstance(value, str)):
         good = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < float("inf")
     elif key == "gradient_window":
         good = _is_window(value)
@@ -131,8 +134,10 @@ def _problem(key: str, value: Any, kind: str) -> str:
     if not good:
         return kind
     try:
-        if key in ("learning_rate", "capacity") and isinstance(value, str):
+        if key == "learning_rate" and isinstance(value, str):
             parse_schedule(value)
+        elif key == "capacity":
+            CapacityPlan.of(value)
         elif key == "gradient_window":
             for end in window_ends(value):
                 parse_schedule(str(end))

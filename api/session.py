@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 class Session(session.BackendSession):
-    """A compiled network in the user's hands.
+    """A compiled network: runs, trains and reports.
 
     Attributes
     ----------
@@ -224,7 +224,7 @@ class Session(session.BackendSession):
                 warnings.warn(f"the profile of this run is not kept: {error.text}", UserWarning, stacklevel=2)
 
     def close(self) -> None:
-        """Give back what the engine holds, and a temporary project folder."""
+        """Release the engine, and delete a temporary project folder."""
         super().close()
         if self._on_close is not None:
             self._on_close()
@@ -239,7 +239,7 @@ class Session(session.BackendSession):
         return f"<div>{escape(self._how())}</div>{graph_html(self.graph, 'Session')}"
 
     def _how(self) -> str:
-        """Say what it was compiled for: ``target gc200, 100 steps, batch 64, trains by Adam``."""
+        """Describe target, sizes and training: ``target gc200, 100 steps, batch 64, trains by Adam``."""
         chosen = self.options
         steps = self.program.steps or self.engine.steps
         batch = self.engine.batch or chosen.batch

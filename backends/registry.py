@@ -17,7 +17,7 @@ BACKENDS: Final[tuple[AnyBackend, ...]] = (
     CPU,
     CUDA,
     POPTORCH,
-    POPLAR,  # the last one: it takes every name that is left, as that of a machine or of its file
+    POPLAR,  # the last one: every other name is that of a machine or of its file
 )
 DEFAULT: Final = REFERENCE.name
 """The default target."""
@@ -42,5 +42,5 @@ def named() -> tuple[AnyBackend, ...]:
 
 
 def synonyms() -> dict[str, tuple[str, ...]]:
-    """Return the names of :func:`named`, those without tiles first, and what else people call each."""
+    """Return the names of :func:`named`, those without tiles first, and their synonyms."""
     return {b.name: b.synonyms for b in sorted(named(), key=lambda b: b.has_tiles)}

@@ -1,4 +1,4 @@
-"""A compiled network in the user's hands: one class for all backends."""
+"""The session of a compiled network: one class for all backends."""
 
 from __future__ import annotations
 
@@ -29,12 +29,14 @@ from snnc.backends.training.notices import warn_of_differences
 from snnc.backends.training.plan import LearningRate
 from snnc.backends.training.saving.checkpoint import Checkpoints, set_entries
 from snnc.backends.training.saving.optimizer_values import optimizer_by_label
-from snnc.backends.training.updates.run_values import GradientWindow, RunValues, Scheduled, SpikeLimits, WindowArgument
+from snnc.backends.training.updates.capacities import ScheduledCapacity, SpikeLimits
+from snnc.backends.training.updates.run_values import GradientWindow, RunValues, WindowArgument
 from snnc.backends.training.validation.metrics import Metric
 from snnc.backends.training.validation.stopping import Monitor, Stopping
 from snnc.backends.training.validation.validating import SpikeCounter, validation_data
 from snnc.backends.training.validation.watching import Watching
 from snnc.compiler.ir.step_program import StepProgram
+from snnc.compiler.lowering.capacities import CapacityArgument
 from snnc.compiler.lowering.spike_limits import DropPolicy
 from snnc.compiler.lowering.statistics import visible
 
@@ -170,7 +172,7 @@ class BackendSession:
         batch: int | None = None,
         learning_rate: LearningRate = None,
         gradient_window: WindowArgument = None,
-        capacity: Scheduled | None = None,
+        capacity: ScheduledCapacity | None = None,
         shuffle: bool = True,
         seed: int | None = None,
         accumulate: int = 1,
@@ -221,7 +223,8 @@ class BackendSession:
             compiled window; by default it stays as it is.
         capacity
             Spikes of a source that are sent in a step, at most the compiled capacity: a number, a schedule (rounded) or another function of
-            the update; for programs that were compiled with mode "drop" for the reference or the processor.
+            the update; a share, ``"5 %"`` or ``"linear:10,5,epochs=8 %"``; or one of these by the name of an input or population, as a
+            dictionary (``"*"``: all others) or text, ``"5 %; hidden=20"``. For programs that were compiled with mode "drop".
         shuffle, seed
             Order of the samples: a new permutation each epoch, or as given; the seed is that of the compilation by default. An iterable of
             batches keeps its order.
@@ -230,14 +233,14 @@ class BackendSession:
             of one part. The update is that of the whole batch, up to rounding. An engine that was compiled for one batch size runs so many
             batches for an update; its optimizer has to have ``accumulate``.
         validation
-            ``(x, y)``, samples and labels, or a data set: what the network is measured on after each epoch. Processes that train together
+            ``(x, y)``, samples and labels, or a data set, on which the network is measured after each epoch. Processes that train together
             measure a share each.
         metrics
-            What is measured besides loss and accuracy: ``"top_3"``, ``"f1"``, ``"per_class"``, ``"confusion"``, or functions of scores
+            Metrics besides loss and accuracy: ``"top_3"``, ``"f1"``, ``"per_class"``, ``"confusion"``, or functions of scores
             [samples, classes] and labels. ``"spikes"``: the mean spikes of a sample in each layer, ``spikes_<label>``, counted in the
             first 16 samples by the NumPy reference.
         monitor
-            What says which epoch is the best: the validation ``"loss"``, or the ``"accuracy"``.
+            Quantity that decides which epoch is the best: the validation ``"loss"``, or the ``"accuracy"``.
         patience, min_delta
             Training stops after so many epochs in sequence that improve it by no more than `min_delta`.
         best
@@ -277,12 +280,10 @@ class BackendSession:
         ranks = sharing(data, self.program, self.engine, distributed)
         measured = validation_data(self._predictor(), validation, metrics, ranks, self.spike_counter())
         skipped = self.engine.counters().get(SKIPPED, 0)
-        watching = Watching(
-            *(None, "") if measured is None else (measured.measure, measured.text),
-            Stopping(monitor, patience, min_delta),
-            None if best is None else Path(best),
-            *(restore_best, log, tensorboard, has_classes(self.program.loss)),
-        )
+        stopping, file = Stopping(monitor, patience, min_delta), None if best is None else Path(best)
+        validate, about = (None, "") if measured is None else (measured.measure, measured.text)
+        classes = has_classes(self.program.loss)
+        watching = Watching(validate, about, stopping, file, restore_best, log, tensorboard, classes)
         watching.check(metrics, checkpoints)
         values = RunValues(self._window, gradient_window, self._limits, capacity)
         call = FitArguments(data, learning_rate, accumulate, checkpoints, callback, on_epoch, watching, values)
@@ -305,7 +306,7 @@ class BackendSession:
         """Called after a training with `samples` an epoch; 0 for a stream of batches."""
 
     def spike_counter(self) -> SpikeCounter | None:
-        """Return what counts the spikes of layers, for the metric of them; None: nothing does."""
+        """Return a counter of the spikes of layers, for the metric ``"spikes"``; None if there is none."""
         return None
 
     @property
@@ -323,15 +324,16 @@ class BackendSession:
         self._window.set(*(window if isinstance(window, tuple | list) else (window,)))
 
     @property
-    def capacity(self) -> int | None:
+    def capacity(self) -> int | dict[str, int] | None:
         """Spikes of a source that are sent in a step, the others being dropped; None: the program sends all, or plans it on tiles.
 
-        It can be set, up to the compiled capacity; :meth:`fit` takes schedules. No file of weights holds it.
+        One number, or by the names of inputs and populations where they differ. It can be set in every form of ``compile``, up to the
+        compiled capacity; :meth:`fit` takes schedules. No file of weights holds it.
         """
         return self._limits.capacity
 
     @capacity.setter
-    def capacity(self, capacity: float) -> None:
+    def capacity(self, capacity: CapacityArgument) -> None:
         self._check_open()
         self._limits.set(capacity)
 
@@ -383,8 +385,8 @@ class BackendSession:
             With `optimizer`: the network was compiled without one.
         """
         self._check_open()
-        kept = optimizer_by_label(self.program, self.engine) if optimizer else {}
-        values = self.state_dict() | kept
+        moments = optimizer_by_label(self.program, self.engine) if optimizer else {}
+        values = self.state_dict() | moments
         check_finite(values)
         save_weights(path, values)
 

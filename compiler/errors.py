@@ -1,8 +1,8 @@
-"""Errors that snnc raises on purpose: each says what is wrong, where, the numbers and the remedy.
+"""Errors that a user can cause and repair: each message says what is wrong, where, the numbers and the remedy.
 
 Every check has its own class with a stable ``code``. Classes of one level live beside that level
 (``snnc.frontends.onnx.errors`` and so on); all derive from :class:`SnncError`. The first digit of a code is the level:
-0 graph, 1 neuron equations, 2 ONNX files, 3 mapping, 4 building and running, 5 command line and data, 7 NIR files.
+0 graph, 1 neuron equations, 2 ONNX files, 3 mapping, 4 building and running, 5 command line and data, 6 training, 7 NIR files.
 """
 
 from __future__ import annotations

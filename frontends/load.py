@@ -59,7 +59,7 @@ def is_nir(path: Path) -> bool:
     Raises
     ------
     UnreadableFileError
-        It cannot be read.
+        The file cannot be read.
     """
     try:
         size_of(path)

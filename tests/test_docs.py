@@ -11,11 +11,11 @@ import pytest
 from reference_pages import reference
 
 ROOT = Path(__file__).parents[1]
-PAGES = sorted(p for p in [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")] if ".cache" not in p.parts)
+PAGES = sorted(p for p in [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/**/*.md")] if ".cache" not in p.parts)
 README = (ROOT / "README.md").read_text()
 
 
-@pytest.mark.parametrize("name", ["errors", "cli", "options", "python"])
+@pytest.mark.parametrize("name", ["errors", "cli", "options", "training", "python"])
 def test_a_reference_page_is_what_the_code_says(name):
     text = (ROOT / "docs" / "reference" / f"{name}.md").read_text()
     assert text == getattr(reference(), f"{name}_page")(), "run: python docs/reference/make_reference.py"

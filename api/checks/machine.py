@@ -17,7 +17,7 @@ from snnc.compiler.files.cache import cache_folder
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that snnc can use; `hint` says how to get it."""
+    """A tool that snnc can use; `hint` says how to install it."""
 
     name: str
     found: bool
@@ -26,7 +26,7 @@ class Finding:
 
 
 def examine() -> list[Finding]:
-    """Look at this machine; nothing is changed or loaded."""
+    """Return the tools and resources of this machine; nothing is changed or loaded."""
     return [
         Finding("Python", True, f"{platform.python_version()} on {platform.system()} {platform.machine()}"),
         _package("snnc", "the compiler itself", "pip install snnc"),

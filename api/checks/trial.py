@@ -19,7 +19,7 @@ from snnc.driver.stages import open_engine
 
 @dataclass(frozen=True)
 class TrialRun:
-    """What one batch showed: the largest difference from the reference, spikes that differ, and how long it took."""
+    """Result of one batch: the largest difference from the reference, spikes that differ, and its seconds."""
 
     outputs: int
     largest_difference: float

@@ -121,7 +121,7 @@ def _of_project(folder: Path, request: RunRequest, target: str | None, tolerance
 
 
 def _compared(other: Other, target: str, tolerance: float, seed: int, project: Path | None = None) -> Verification:
-    """Run snnc on what the other side ran on, hidden values made outputs, and compare."""
+    """Run snnc on the same arrays, with hidden values as outputs, and compare."""
     wide, names = watched(other.graph, [(o.population, o.port) for o in other.hidden])
     note = ""
     try:
@@ -131,7 +131,7 @@ def _compared(other: Other, target: str, tolerance: float, seed: int, project: P
         other = replace(other, hidden=())
         ours = {} if project is not None else _run(other.graph, other.arrays, target, seed)
     if project is not None:
-        with session_for(project, other.arrays, trust=True) as session:  # its folder was vouched for
+        with session_for(project, other.arrays, trust=True) as session:  # its folder is trusted
             ours |= session.run(*arrays_for(session, other.arrays))
     outputs = tuple(compare(name, op, ours[name], other.outputs[name], tolerance) for name, op in other.graph.of_type(Output))
     found = {(o.population, o.port): compare_port(o, ours[names[o.population, o.port]], tolerance) for o in other.hidden}

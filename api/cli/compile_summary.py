@@ -30,7 +30,7 @@ def as_data(compiled: Compiled, folder: Path, trial: TrialRun | None) -> dict[st
 
 
 def as_text(compiled: Compiled, folder: Path, trial: TrialRun | None) -> list[str]:
-    """Return the summary for a reader: what was understood, the plan in six lines, where to look next."""
+    """Return the summary as text: the model, the plan in six lines, the next commands."""
     found = describe(compiled.graph, surrogate=compiled.options.surrogate)
     lines = [*to_text(found, columns()), *assumption_lines({**found, "assumptions": []}, columns())]
     if compiled.plan is not None:
@@ -48,7 +48,7 @@ def as_text(compiled: Compiled, folder: Path, trial: TrialRun | None) -> list[st
 def plan_data(plan: Plan) -> dict[str, Any]:
     """Return the main numbers of a plan."""
     return {
-        "tiles_used": sum(held > 0 for held in plan.tile_memory),
+        "tiles_used": sum(size > 0 for size in plan.tile_memory),
         "tiles": plan.target.tiles,
         "steps": plan.steps,
         "batch": plan.batch,
@@ -113,11 +113,11 @@ def _places(plan: Plan) -> list[str]:
 
 
 def _gradient_lines(windowed: list[dict[str, Any]]) -> list[str]:
-    """Return what takes gradient, where not every neuron does."""
+    """Return the neurons that receive gradients, if not all do."""
     if not windowed:
         return []
     rows = dict.fromkeys(f"{w['entries']} of {w['width']} neurons of {w['source']}" for w in windowed)
-    return [f"gradients come back in windows of {', '.join(rows)}: those that spiked or are near the threshold"]
+    return [f"gradients return in windows of {', '.join(rows)}: those that spiked or are near the threshold"]
 
 
 def _fused(plan: Plan) -> str:
@@ -129,10 +129,11 @@ def _recompute_lines(plan: Plan) -> list[str]:
     cut = plan.segments
     if not plan.segment:
         return []
-    kept = f"states of {cut.steps_kept:,} steps and at {cut.boundaries:,} boundaries are kept"
+    stored = f"states of {cut.steps_in_history:,} steps and at {cut.boundaries:,} boundaries are kept"
     segments = f"in segments of {plan.segment:,}"
-    lines = [f"recompute {cut.again:,} of {cut.iterations:,} iterations run forward twice, {segments}: {kept}"] if cut.reruns else []
-    what = {"boundaries": "what segments begin with", "history": f"states of all segments but the last ({segments})"}.get(plan.streamed)
+    twice = f"recompute {cut.rerun_iterations:,} of {cut.iterations:,} iterations run forward twice, {segments}: {stored}"
+    lines = [twice] if cut.reruns else []
+    what = {"boundaries": "first states of segments", "history": f"states of all segments but the last ({segments})"}.get(plan.streamed)
     if what is not None:
         time = sum(p.runs * (p.compute + p.sync + p.exchange) for p in plan.phases if p.name.endswith("streaming memory"))
         share = 100 * time / max(plan.cycles, 1)
@@ -144,7 +145,7 @@ def _recompute_lines(plan: Plan) -> list[str]:
 
 def graph_data(graph: Graph, after: str) -> dict[str, Any]:
     """Return the graph after the pass `after`."""
-    seen = run_flow(graph, dump_after=after)
-    nodes = [{"name": n, "operation": type(seen.operation(n)).__name__} for n in seen.names]
-    edges = [{"from": f"{e.source}.{e.source_port}", "to": f"{e.target}.{e.target_port}", "delay": e.delay} for e in seen.edges]
-    return {"after": after, "nodes": nodes, "edges": edges, "model": describe(seen)}
+    changed = run_flow(graph, dump_after=after)
+    nodes = [{"name": n, "operation": type(changed.operation(n)).__name__} for n in changed.names]
+    edges = [{"from": f"{e.source}.{e.source_port}", "to": f"{e.target}.{e.target_port}", "delay": e.delay} for e in changed.edges]
+    return {"after": after, "nodes": nodes, "edges": edges, "model": describe(changed)}

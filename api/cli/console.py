@@ -18,7 +18,7 @@ def result(text: str) -> None:
 
 
 def result_now(text: str) -> None:
-    """Print a line of a result that goes on, so that a file or a pipe has it at once."""
+    """Print a line of a result before the next ones are known, and flush it to the file or pipe."""
     print(text, flush=True)
 
 
@@ -43,7 +43,7 @@ def columns() -> int | None:
 
 
 def note(text: str) -> None:
-    """Print a line for the reader that is not part of the result."""
+    """Print a line on stderr that is not part of the result."""
     print(text, file=sys.stderr, flush=True)
 
 
@@ -59,7 +59,7 @@ def fail(text: str) -> None:
 
 @contextmanager
 def working(what: str) -> Iterator[None]:
-    """Show that something long is going on; silent where stderr is not a terminal."""
+    """Show a spinner during long work; nothing if stderr is not a terminal."""
     if not sys.stderr.isatty():
         yield
         return
@@ -73,7 +73,7 @@ def working(what: str) -> Iterator[None]:
 
 
 class Progress:
-    """A bar on a terminal, from the third second on; nothing elsewhere."""
+    """A progress bar on a terminal, shown after two seconds; nothing elsewhere."""
 
     def __init__(self, what: str, total: int) -> None:
         self._what, self._total, self._start = what, total, time.monotonic()

@@ -1,4 +1,4 @@
-"""The command ``snnc``: finds the subcommand and turns every error into one coded line."""
+"""The command ``snnc``: runs the subcommand and prints every error as one line with a code."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ from snnc.compiler.errors import SnncError
 from snnc.errors import CommandLineError, InternalError, MemoryShortError, OutputFileError
 
 INTERRUPTED: Final = 130
-"""Exit code after Ctrl-C, as shells give it."""
+"""Exit code after Ctrl-C, as of shells."""
 
 _SURROUNDINGS: Final = frozenset(
     {errno.ENAMETOOLONG, errno.ELOOP, errno.EACCES, errno.EPERM, errno.EROFS}  # a path
-    | {errno.ENOSPC, errno.EDQUOT, errno.EMFILE}  # too much of something
+    | {errno.ENOSPC, errno.EDQUOT, errno.EMFILE}  # an exhausted resource
 )
 """Errors caused by files and folders, not by a fault in snnc."""
 

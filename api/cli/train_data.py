@@ -44,7 +44,7 @@ class Archived:
 
 @dataclass(frozen=True)
 class NamedDataSet:
-    """A data set, whose samples become inputs when the network is known."""
+    """A data set; the network determines how its samples become inputs."""
 
     kind: str
     data: DataSet
@@ -64,7 +64,7 @@ class NamedDataSet:
 
 @dataclass(frozen=True)
 class WantedData:
-    """What a training is to read.
+    """The data of a training.
 
     Attributes
     ----------
@@ -80,7 +80,7 @@ class WantedData:
 
     @classmethod
     def of(cls, table: Mapping[str, Any], data: str | None, validation: object, reading: Reading) -> WantedData:
-        """Return the data of the options, and where they say nothing, of the table ``[data]`` of a recipe.
+        """Return the data of the options or, if they name none, of the table ``[data]`` of a recipe.
 
         Raises
         ------
@@ -92,9 +92,9 @@ class WantedData:
         train = data or table.get("train")
         if train is None:
             raise DataOptionError("there is nothing to train on; give --data, or train = … in the table [data] of the recipe.")
-        held = validation or table.get("validation")
+        tested = validation or table.get("validation")
         settings = {name: value for name, value in table.items() if name not in ("train", "validation") and getattr(reading, name) is None}
-        return cls(str(train), None if held is None else str(held), replace(reading, **settings))
+        return cls(str(train), None if tested is None else str(tested), replace(reading, **settings))
 
 
 def open_data(given: str) -> Archived | NamedDataSet:

@@ -10,7 +10,7 @@ from typing import Final, TypeVar
 T = TypeVar("T")
 
 _WAIT: Final = 0.1
-"""Seconds between two looks at whether the reader has gone."""
+"""Seconds between two checks whether the consumer has stopped."""
 
 
 def read_ahead(make: Callable[[], Iterator[T]], ahead: int) -> Iterator[T]:
@@ -35,7 +35,7 @@ def read_ahead(make: Callable[[], Iterator[T]], ahead: int) -> Iterator[T]:
             for item in make():
                 if not put("item", item):
                     return
-        except BaseException as error:  # raised where the items are taken
+        except BaseException as error:  # raised in the consumer
             put("error", error)
         else:
             put("end", None)

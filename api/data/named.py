@@ -31,7 +31,7 @@ _BINNED: Final = ("dt", "duration", "downsample", "polarity")
 
 @dataclass(frozen=True)
 class Reading:
-    """How samples become inputs; None is the usual.
+    """How samples become inputs; None selects the default.
 
     Attributes
     ----------
@@ -40,7 +40,7 @@ class Reading:
     dt, duration, downsample, polarity
         Of events: see :class:`snnc.data.Bin`.
     encoder
-        Of images: ``"rate"`` (usual), ``"latency"`` or ``"repeat"``.
+        Of images: ``"rate"`` (the default), ``"latency"`` or ``"repeat"``.
     """
 
     steps: int | None = None

@@ -1,4 +1,4 @@
-"""What a user does: any model -> a session, in memory or through a project's folder."""
+"""Compile any model to a session, in memory or through a project's folder."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from snnc.backends.folders.project import atomic_folder
 from snnc.backends.registry import DEFAULT
-from snnc.compiler.files.temporary import HeldFolder
+from snnc.compiler.files.temporary import TemporaryFolder
 from snnc.compiler.ir.graph import Graph, Input, Kind
 from snnc.driver.folder import read_project
 from snnc.driver.learnable import with_learnable
@@ -62,7 +62,7 @@ def compile(
     loss, optimizer, surrogate
         Objects, or their names as on the command line; with a loss the network can be trained (by default with Adam).
     seed
-        Seed of everything random.
+        Seed of all random numbers.
     capacity
         Events per sample that one window holds; by default computed from the activity. On reference and cpu, in mode ``"drop"``: those of a
         step.
@@ -202,14 +202,14 @@ def open_graph(graph: Graph, chosen: CompileOptions, calibrate: Data | None = No
     compiled = planned(graph, chosen, calibrate)
     if not chosen.backend.emits:
         return Session(open_engine(compiled, None), compiled)
-    held = HeldFolder()
+    temporary = TemporaryFolder()
     try:
-        folder = held.path / "project"
+        folder = temporary.path / "project"
         emit_project(compiled, folder)
         compiled = released(compiled, folder)
-        return Session(open_engine(compiled, folder), compiled, folder, on_close=held.close)
+        return Session(open_engine(compiled, folder), compiled, folder, on_close=temporary.close)
     except BaseException:
-        held.close()
+        temporary.close()
         raise
 
 

@@ -43,7 +43,7 @@ class Estimate:
             "strategy": plan.strategy,
             "parts": {name: len(ids) for name, ids in plan.parts.items()},
             "ipus": plan.chips_used,
-            "tiles_used": sum(held > 0 for held in memory),
+            "tiles_used": sum(size > 0 for size in memory),
             "tiles": plan.target.tiles,
             "batch": plan.batch,
             "steps": plan.steps,
@@ -122,7 +122,7 @@ def estimate_graph(
     strategy: str = "snnc",
     start: float | None = None,
 ) -> Estimate:
-    """Map `graph` as `chosen` says; `start` is when the clock began to run (now, if not given).
+    """Map `graph` with the options `chosen`; `start` is the time at which the command began, by default now.
 
     Raises
     ------
@@ -157,7 +157,7 @@ def check_baseline(strategy: str, chosen: CompileOptions) -> None:
 
 
 def estimate_lines(found: Estimate) -> list[str]:
-    """Return what a reader wants to see of the bounds."""
+    """Return the bounds as lines of text."""
     data = found.to_data()
     return [
         f"bounds    {data['bound_cycles']:,.0f} cycles if all work and bytes were spread evenly over all tiles "

@@ -29,7 +29,7 @@ def save_model(compiled: Compiled, folder: Path) -> None:
 
 
 def read_project(folder: Path) -> Compiled:
-    """Read a compiled project, with the step program and the plan that were made then.
+    """Read a compiled project, with its stored step program and plan.
 
     Raises
     ------
@@ -52,7 +52,7 @@ def read_project(folder: Path) -> Compiled:
 def _program(saved: SavedModel, chosen: CompileOptions, folder: Path) -> StepProgram:
     """Return the saved step program of a project that this user compiled or trusted; otherwise derive it from the graph.
 
-    Nobody vouches for other projects, and older projects have none.
+    Other projects are not trusted, and older projects have none.
     """
     if has_known_program(folder):
         with suppress(GraphDataError):  # of another version of snnc

@@ -11,6 +11,7 @@ from typing import Final, TypeAlias
 
 from snnc.compiler.errors import SnncError
 from snnc.compiler.ir.graph import Graph, Input
+from snnc.compiler.lowering.capacities import Capacities
 from snnc.errors import ModelFormatError, NoTimeStepError, OptionValueError, ProjectFolderError
 from snnc.frontends.dsl.network import Network
 from snnc.options.compile_options import OPTIONS_FILE, CompileOptions, from_data
@@ -18,7 +19,7 @@ from snnc.project.graph_file import load_graph
 from snnc.project.trained import read_trained
 
 Model: TypeAlias = str | Path | Graph | Network
-"""What a graph is made of."""
+"""Models that a graph can be made from."""
 _SIZES: Final = ("steps", "batch", "capacity", "memory", "threads", "truncate", "parts")
 """Options that are whole numbers of 1 or more where they are given."""
 
@@ -33,7 +34,7 @@ def as_graph(
     lenient: bool = False,
     detach: str | None = None,
 ) -> Graph:
-    """Turn any model into a graph of its own; one that fixes its steps is made one of `steps`, where they are given.
+    """Turn any model into a new graph; `steps` replace the number of steps that the model fixes.
 
     `lenient`: a project whose trained weights cannot be used has those that were compiled.
 
@@ -120,14 +121,14 @@ def load_model(path: str | Path, *, dt: float | None = None, dialect: str | None
 
 
 def has_seconds(path: str | Path) -> bool:
-    """Tell whether a model is a file in continuous time, a NIR file."""
+    """Return whether a model is in continuous time, as NIR files are."""
     from snnc.frontends.load import is_nir
 
     return Path(path).is_file() and is_nir(Path(path))
 
 
 def check_without_rule(what: str, detach: str | None) -> None:
-    """Refuse a rule for where gradients stop, for a model that says so itself.
+    """Refuse `detach` for a model that defines itself where gradients stop.
 
     Raises
     ------
@@ -140,11 +141,11 @@ def check_without_rule(what: str, detach: str | None) -> None:
     from snnc.frontends.onnx.recovery.detaching import check_rule
 
     check_rule(detach)
-    raise DetachError(f"detach is {detach!r} (--detach), for model files; {what} says itself where gradients stop; leave it out.")
+    raise DetachError(f"detach is {detach!r} (--detach), for model files; {what} defines itself where gradients stop; leave it out.")
 
 
 def check_discrete(what: str, dt: object, dialect: str | None, *, nir: bool = False) -> None:
-    """Refuse what only NIR files have a use for.
+    """Refuse options that only apply to NIR files.
 
     Raises
     ------
@@ -177,7 +178,7 @@ def _is_relu_network(file: Path) -> bool:
 
 
 def is_project(path: str | Path) -> bool:
-    """Tell whether `path` is a folder that ``snnc compile`` wrote."""
+    """Return whether `path` is a folder that ``snnc compile`` wrote."""
     return (Path(path) / OPTIONS_FILE).is_file()
 
 
@@ -239,6 +240,7 @@ def _check_types(chosen: CompileOptions) -> None:
     """Refuse sizes that are not whole numbers of 1 or more, and a target that is not text."""
     for name in _SIZES:
         value = getattr(chosen, name)
+        value = value.least if isinstance(value, Capacities) else value
         if value is not None and (isinstance(value, bool) or not isinstance(value, int) or not 1 <= value < 2**63):
             raise ValueError(f"{name} is {value!s:.60}")
     if not isinstance(chosen.target, str) or isinstance(chosen.seed, bool) or not isinstance(chosen.seed, int) or chosen.seed < 0:

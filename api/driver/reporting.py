@@ -56,7 +56,7 @@ def report(path: Path, format: str, other: Path | None = None) -> bytes:
 
 
 def read_program(path: Path) -> ProgramReport | None:
-    """Read what a report says of a project without tiles; None of any other project, and of a file.
+    """Read the data of a report on a project without tiles; None for any other project, and for a file.
 
     Raises
     ------
@@ -83,7 +83,7 @@ def read_program(path: Path) -> ProgramReport | None:
 
 
 def _kept(folder: Path, name: str) -> Any:
-    """Return what a JSON file of a project holds; None where it is missing."""
+    """Return the contents of a JSON file of a project; None if it is missing."""
     try:
         return json.loads((folder / name).read_text(encoding="utf-8"))
     except FileNotFoundError:

@@ -1,8 +1,8 @@
 """The driver: load -> prepare -> lower -> check -> plan -> emit -> build -> open, each stage called once, in this order.
 
 A user's action goes as far as it needs: an estimate stops after the plan, ``snnc compile`` after emitting, a session goes to the end.
-:func:`~snnc.driver.loading.as_graph` loads; :func:`~snnc.driver.lowering.lower_graph` prepares and lowers. What a stage does on a target is
-said by the target's back end.
+:func:`~snnc.driver.loading.as_graph` loads; :func:`~snnc.driver.lowering.lower_graph` prepares and lowers. The target's back
+end implements the stages.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def planned(graph: Graph, chosen: CompileOptions, data: Path | Data | None = None) -> Compiled:
-    """Bring `graph` to where it can be emitted; `data` is for the activity, an archive or inputs in the layout of the model."""
+    """Prepare, lower, check and plan `graph`; `data` is for the activity, an archive or inputs in the layout of the model."""
     activity = None
     if data is not None and chosen.backend.taken("calibrate") != "refused":
         activity = measured_activity(graph, chosen, data)
@@ -50,7 +50,7 @@ def emit_project(compiled: Compiled, folder: Path) -> None:
 
 
 def open_engine(compiled: Compiled, folder: Path | None) -> Engine:
-    """Build the project in `folder` and load it; None where nothing is emitted."""
+    """Build the project in `folder` and load it; `folder` is None if nothing is emitted."""
     backend, own = compiled.options.backend, compiled.options.own()
     built = None if folder is None else backend.build(folder, own)
     engine = backend.open(compiled.on_target, own, built)

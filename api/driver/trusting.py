@@ -17,7 +17,7 @@ from snnc.project.known_projects import is_known, remember
 _EXECUTED: Final = frozenset({".cpp", ".hpp", ".h", ".cu", ".cuh", ".py"})
 """Suffixes of files that are compiled and executed."""
 _READ: Final = frozenset({".json", ".bin", ".npz", ".safetensors"})
-"""Suffixes of files whose numbers are read."""
+"""Suffixes of files of numbers."""
 _ADVICE: Final = "--trust, in Python trust=True"
 
 

@@ -14,6 +14,7 @@ from snnc.compiler.ir.graph import Graph, Kind
 from snnc.compiler.ir.plan import Mode
 from snnc.compiler.losses import Loss
 from snnc.compiler.losses.optimizers import Optimizer
+from snnc.compiler.lowering.capacities import CapacityArgument
 from snnc.compiler.neurons.surrogates.surrogate import Surrogate
 from snnc.compiler.tiles.errors import TooBigError
 from snnc.compiler.tiles.planning.ordering import Common
@@ -77,7 +78,7 @@ def explore(
     loss: str | Loss | None = None,
     optimizer: str | Optimizer | None = None,
     surrogate: str | Surrogate | None = None,
-    capacity: int | None = None,
+    capacity: CapacityArgument | None = None,
     mode: Mode = "exact",
     strategy: str = "snnc",
     dt: float | None = None,

@@ -14,6 +14,7 @@ from snnc.compiler.losses import Loss, parse_loss
 from snnc.compiler.losses.composed import Composed
 from snnc.compiler.losses.optimizers import Optimizer
 from snnc.compiler.losses.text import data_text
+from snnc.compiler.lowering.capacities import Capacities, parse_capacity
 from snnc.compiler.lowering.spike_limits import POLICIES, DropPolicy
 from snnc.compiler.neurons.surrogates.surrogate import Surrogate
 from snnc.errors import OptionConflictError, OptionValueError
@@ -24,9 +25,9 @@ from snnc.options.optimizers import parse_optimizer, with_loss_scale, with_lr
 from snnc.options.table import RULES, check_taken, requests_effect, taken_by
 
 STREAMING = ("auto", "off", "inputs", "boundaries", "history")
-"""What a sequence in segments may keep outside the tiles."""
+"""Data that a sequence in segments may store outside the tiles."""
 OPTIONS_FILE = "model/options.json"
-"""Where a project keeps the options that it was compiled with."""
+"""File with the options of a project."""
 PRECISIONS = get_args(Precision)
 
 
@@ -43,7 +44,7 @@ class CompileOptions:
     optimizer: Optimizer | None = None
     surrogate: Surrogate | None = None
     seed: int = 0
-    capacity: int | None = None
+    capacity: int | Capacities | None = None
     mode: Mode = "exact"
     drop: DropPolicy = "lowest"
     """Which spikes are kept where more than `capacity` fire, in mode "drop"."""
@@ -65,6 +66,7 @@ class CompileOptions:
     def __post_init__(self) -> None:
         for name in ("steps", "batch", "capacity", "parts", "memory", "threads", "truncate"):
             value = getattr(self, name)
+            value = value.least if isinstance(value, Capacities) else value
             if value is not None and (isinstance(value, bool) or value != int(value) or value < 1):
                 raise OptionValueError(f"{name} is {value}; it has to be 1 or more.")
         if self.seed < 0:
@@ -82,12 +84,12 @@ class CompileOptions:
             raise OptionValueError(f"streaming is {self.streaming!r}; it is one of {', '.join(STREAMING)}.")
         if self.recompute == "off" and self.memory is not None:
             raise OptionConflictError(
-                f"memory is {self.memory} bytes, which is kept by running segments again, and recompute is 'off'; leave one of them out."
+                f"memory is {self.memory} bytes, a limit that needs segments to run again, and recompute is 'off'; leave one of them out."
             )
 
     @property
     def backend(self) -> AnyBackend:
-        """What compiles for the target."""
+        """Back end of the target."""
         return backend_of(self.target)
 
     def own(self, **more: Any) -> Any:
@@ -95,12 +97,12 @@ class CompileOptions:
         return self.backend.own(self, **more)
 
     def requested(self) -> dict[str, Any]:
-        """Return the options that ask for more than every target does, by name."""
+        """Return the options that are neither defaults nor without effect on every target, by name."""
         defaults = {f.name: f.default for f in fields(self)}
         return {name: value for name in RULES if name in defaults and requests_effect(name, value := getattr(self, name), defaults[name])}
 
     def retargeted(self, target: str) -> CompileOptions:
-        """Return what of these options holds for a run on another target, where nothing is trained."""
+        """Return the options that apply to a run on another target, without training."""
         defaults = {f.name: f.default for f in fields(self)}
         backend = backend_of(target)
         lost: dict[str, Any] = {name: defaults[name] for name, value in self.requested().items() if taken_by(name, backend, value) != "yes"}
@@ -159,7 +161,7 @@ def _check_dropping(chosen: CompileOptions) -> None:
     Raises
     ------
     OptionConflictError
-        With what belongs together.
+        An option has no effect, or another one is missing.
     """
     if chosen.mode == "exact" and chosen.drop != "lowest":
         raise OptionConflictError(
@@ -169,6 +171,8 @@ def _check_dropping(chosen: CompileOptions) -> None:
         raise OptionConflictError(
             f"parts is {chosen.parts}, and mode is 'drop': which spikes are dropped would depend on the parts; leave one of them out."
         )
+    if chosen.drop != "lowest" and chosen.capacity is None:
+        raise OptionConflictError(f"drop is {chosen.drop!r}, and no capacity says how many spikes are sent; give capacity.")
     if chosen.backend.has_tiles:
         return
     if chosen.mode == "exact" and chosen.capacity is not None:
@@ -269,19 +273,21 @@ def _loss_text(loss: Loss) -> str:
 
 
 _READ: Final[Mapping[str, Callable[[Any], Any]]] = {
+    "capacity": parse_capacity,
     "gradient_window": parse_window,
     "memory": parse_memory,
     "recompute": parse_recompute,
 }
 """How the values of options are read."""
 _FIRST: Final = ("target", "steps", "batch", "loss", "optimizer", "surrogate", "seed", "capacity", "mode")
-"""Options that every project has kept."""
+"""Options that projects of every version have."""
 _LATER: Final = ("drop",)
-"""Options that a project keeps only where they differ from the default."""
+"""Options that a project stores only if they differ from the default."""
 _KEPT: Final[Mapping[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]]] = {
     "loss": (_loss_text, parse_loss),
     "optimizer": (optimizers.to_data, optimizers.from_data),
     "surrogate": (surrogate_to_data, surrogate_from_data),
+    "capacity": (lambda given: given if isinstance(given, int) else given.text, parse_capacity),
     "gradient_window": (lambda ends: [x if math.isfinite(x) else None for x in ends], _window),
 }
 """Conversion of options to JSON, and back."""

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from snnc.compiler.ir.plan import Mode, Precision, Recompute, Streaming
     from snnc.compiler.losses import Loss
     from snnc.compiler.losses.optimizers import Optimizer
+    from snnc.compiler.lowering.capacities import CapacityArgument
     from snnc.compiler.lowering.spike_limits import DropPolicy
     from snnc.compiler.neurons.surrogates.surrogate import Surrogate
 
@@ -33,9 +34,9 @@ class TrainingKeywords(TypedDict, total=False):
 
 
 class PlanKeywords(TypedDict, total=False):
-    """What a plan on tiles depends on too."""
+    """Further options that affect a plan on tiles."""
 
-    capacity: int | None
+    capacity: CapacityArgument | None
     mode: Mode
     calibrate: Mapping[str, npt.ArrayLike] | npt.ArrayLike | None
     gradient_window: str | float | tuple[float, float] | None

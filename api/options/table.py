@@ -63,7 +63,7 @@ _SEGMENTS: Final = "on cpu and cuda memory= bounds the stored states; the refere
 RULES: Final[Mapping[str, Rule]] = {
     "batch": Rule("samples of a run or an update", "Samples of one run or training step (default 32).", type=int),
     "steps": Rule("time steps of a sequence", "Time steps of a sequence; overrides the number that the model fixes.", type=int),
-    "loss": Rule("makes the network trainable", "Makes it trainable: ce_count, mse_rate, ce_count:classes=10 … (how-to: losses)"),
+    "loss": Rule("makes the network trainable", "Loss to train with: ce_count, mse_rate, ce_count:classes=10 … (how-to: losses)"),
     "loss_output": Rule(
         "which output or population the loss reads",
         "The output, the population or the population.port that the loss reads.",
@@ -88,7 +88,12 @@ RULES: Final[Mapping[str, Rule]] = {
     "gradient_window": Rule(
         "which neurons take gradient", "Only neurons with LOW < membrane - threshold < HIGH take gradient.", "LOW[,HIGH]"
     ),
-    "capacity": Rule("spikes that one window moves", "Spikes of a source that one window, or step, moves.", type=int, instead=_TILES),
+    "capacity": Rule(
+        "spikes that one window moves",
+        "Spikes of a source that one window, or step, moves: 64, '5 %' of its neurons, '5 %; hidden=20'.",
+        metavar="SPIKES",
+        instead=_TILES,
+    ),
     "parts": Rule(
         "number of parts that populations are cut into",
         "Cut populations with sparse connections into this many parts; 1 leaves them whole.",
@@ -147,11 +152,11 @@ RULES: Final[Mapping[str, Rule]] = {
         instead="snnc.torch.Module(net, input_gradients=True) returns it",
     ),
     "precision": Rule(
-        "of products, of weights, of what is kept of the past",
+        "of products, of weights, of stored states",
         "float32, bfloat16 or float16; what is rounded depends on the target.",
         default="float32",
         values={
-            "bfloat16": "it computes in float32; machines keep the past as float16",
+            "bfloat16": "it computes in float32; machines store states as float16",
             "float16": "it computes in float32",
         },
         instead="it computes in float32",

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from snnc.compiler.files.cache import cache_dir
-from snnc.compiler.files.temporary import HeldFolder, abandoned, abandoned_files
+from snnc.compiler.files.temporary import TemporaryFolder, abandoned, abandoned_files
 
 _DIGEST: Final = "[0-9a-f]{16,128}"
 _BUILT: Final = f"(?:precompiled|object|project|cpu|cuda|cuda-host|emulator|popart)-{_DIGEST}"
@@ -27,7 +27,7 @@ OWN: Final = {
 
 @dataclass(frozen=True)
 class Waste:
-    """Something that can go.
+    """A file or folder that can be deleted.
 
     Attributes
     ----------
@@ -43,16 +43,16 @@ class Waste:
 
 
 def in_cache() -> tuple[list[Waste], int]:
-    """Return what the cache holds, and how many things a process is building right now, which stay."""
+    """Return the entries of the cache, and the number of those that a process is building, which stay."""
     cache = cache_dir()
     found: list[Waste] = []
     busy = 0
     for folder, pattern in OWN.items():
-        taken = _building(cache / folder)
+        building = _building(cache / folder)
         for path in _entries(cache / folder):
             if not pattern.fullmatch(path.name):
                 continue
-            if any(path.name.removeprefix(".").startswith(name) for name in taken):
+            if any(path.name.removeprefix(".").startswith(name) for name in building):
                 busy += 1
             else:
                 found.append(Waste("cache", path, size_of(path)))
@@ -60,7 +60,7 @@ def in_cache() -> tuple[list[Waste], int]:
 
 
 def left_over(folders: tuple[Path, ...] = ()) -> list[Waste]:
-    """Return what ended processes left among the temporary files of the system, and in `folders`."""
+    """Return leftovers of ended processes among the temporary files of the system, and in `folders`."""
     paths = [*abandoned()]
     for folder in folders:
         paths += [*abandoned_files(folder), *abandoned_files(folder / "model"), *abandoned(folder, ".")]
@@ -73,7 +73,7 @@ def remove(waste: list[Waste]) -> list[Waste]:
     for one in waste:
         with suppress(OSError):  # another process was faster, or may not be written
             if one.path.is_dir() and not one.path.is_symlink():
-                aside = HeldFolder(one.path.parent, ".snnc-clean-")
+                aside = TemporaryFolder(one.path.parent, ".snnc-clean-")
                 try:
                     one.path.rename(aside.path / "gone")
                 finally:
@@ -106,7 +106,7 @@ def _entries(folder: Path) -> list[Path]:
 
 
 def _building(folder: Path) -> set[str]:
-    """Names of what a process holds the lock of."""
+    """Names of entries that a process has locked."""
     return {path.name.removeprefix(".").removesuffix(".lock") for path in _entries(folder) if path.name.endswith(".lock") and _held(path)}
 
 

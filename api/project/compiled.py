@@ -1,4 +1,4 @@
-"""What the stages of the driver hand on."""
+"""Data that the stages of the driver pass on."""
 
 from __future__ import annotations
 
@@ -34,5 +34,5 @@ class Compiled:
 
     @property
     def on_target(self) -> PlacedProgram:
-        """What the target's back end takes of it."""
+        """Input of the target's back end."""
         return PlacedProgram(self.program, self.plan, self.parts)

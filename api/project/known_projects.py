@@ -15,13 +15,13 @@ from snnc.compiler.files.cache import cache_dir, make_private
 from snnc.compiler.files.ownership import fault_above, fault_of
 
 _NAME: Final = "known-projects"
-_MOST: Final = 20_000
-"""Projects that are kept in mind; those that were compiled last stay."""
+MOST: Final = 20_000
+"""Most projects in the list; the oldest are removed."""
 _LINE: Final = re.compile(r"[0-9a-f]{64}")
 
 
 def remember(folder: Path) -> None:
-    """Keep in mind that the project in `folder` is this user's; where no file can be written, nothing is kept."""
+    """Record that the project in `folder` is this user's; without a writable file nothing is recorded."""
     line = f"{digest_of(folder / MANIFEST)}\n".encode()
     for place in _places():
         with suppress(OSError, SnncError):
@@ -66,9 +66,9 @@ def _append(place: Path, line: bytes) -> None:
         fcntl.flock(stream, fcntl.LOCK_EX)
         os.fchmod(handle, 0o600)
         lines = stream.read().splitlines(keepends=True)
-        if line in lines[-_MOST:]:
+        if line in lines[-MOST:]:
             return
-        if len(lines) >= _MOST:
+        if len(lines) >= MOST:
             stream.truncate(0)
-            stream.write(b"".join(lines[-_MOST // 2 :]))
+            stream.write(b"".join(lines[-MOST // 2 :]))
         stream.write(line)

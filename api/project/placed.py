@@ -1,4 +1,4 @@
-"""What a plan places, in a project's folder: the plan itself, and the parts or orders of populations that it is of."""
+"""A plan in a project's folder, with the parts or orders of populations that it places."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from snnc.data.arrays import read_arrays, write_arrays
 from snnc.errors import ProjectFolderError
 
 PARTS: Final = "model/parts.npz"
-"""Where a project keeps the part of every neuron."""
+"""File with the part of every neuron."""
 ORDERS: Final = "model/orders.json"
-"""Where a project keeps how many channels of each population are stored side by side."""
+"""File with the number of channels of each population that are stored side by side."""
 
 
 def save_placed(parts: Parts | ChannelOrders, folder: Path) -> None:

@@ -9,7 +9,9 @@ from typing import Final
 from snnc.backends.folders.manifest import TRAINED
 from snnc.backends.runtime.errors import UnfinishedTrainingError, WeightFileError
 from snnc.backends.training.saving.checkpoint import Position, read_position
-from snnc.backends.training.updates.run_values import FUNCTION, Scheduled, WindowArgument
+from snnc.backends.training.schedules import FUNCTION
+from snnc.backends.training.updates.capacities import ScheduledCapacity
+from snnc.backends.training.updates.run_values import WindowArgument
 
 SETTINGS: Final = ("epochs", "first_epoch", "learning_rate", "gradient_window", "capacity", "accumulate", "seed")
 """Fields of :class:`Settings` that are arguments of ``fit``, in their order."""
@@ -17,7 +19,7 @@ SETTINGS: Final = ("epochs", "first_epoch", "learning_rate", "gradient_window", 
 
 @dataclass(frozen=True)
 class Settings:
-    """What a training is given; None is the usual, or where it is resumed what it began with.
+    """Settings of a training; None selects the default or, in a resumed training, the setting that it began with.
 
     Attributes
     ----------
@@ -29,7 +31,7 @@ class Settings:
     first_epoch: int | None
     learning_rate: float | str | None
     gradient_window: WindowArgument
-    capacity: Scheduled | None
+    capacity: ScheduledCapacity | None
     accumulate: int | None
     seed: int | None
     resume: bool | None
@@ -74,7 +76,7 @@ def settings_for(folder: Path, given: Settings) -> Settings:
 
 
 def position_of(folder: Path) -> Position | None:
-    """Return the position of the last training of a project; None if no file says so."""
+    """Return the position of the last training of a project; None if no file has one."""
     try:
         return read_position(folder / TRAINED)
     except WeightFileError:

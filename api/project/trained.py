@@ -22,7 +22,7 @@ from snnc.errors import ProjectFolderError, TrainedWeightsError
 
 Trainable: TypeAlias = Weighted | Population
 USELESS = "model/trained.unusable-{}.safetensors"
-"""Where training puts weights that it cannot read, before it writes others."""
+"""New name of weights that cannot be read; training renames them before it writes others."""
 
 
 def load_trained(session: BackendSession, folder: Path, lenient: bool) -> None:
@@ -64,7 +64,7 @@ def read_trained(graph: Graph, folder: Path, lenient: bool = False) -> Graph:
     try:
         values = load_weights(file)
         if not any(label.rpartition(".")[0] in graph.nx for label in values):
-            raise ProjectFolderError(f"none of what they are for is in the network: {', '.join(list(values)[:5]) or 'they are none'}.")
+            raise ProjectFolderError(f"none of their layers is in the network: {', '.join(list(values)[:5]) or 'they are none'}.")
         for name, operation in list(graph.of_type(*WEIGHTED, Population)):
             trained.nx.nodes[name]["operation"] = _with_values(name, operation, values)
     except (SessionError, ProjectFolderError) as error:

@@ -1,4 +1,4 @@
-"""The parts of a StepProgram that a report shows, as plain data."""
+"""Parts of a StepProgram for reports, as plain data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The understanding of a model as text."""
+"""The description of a model as text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Numbers and names that emitted C++ and Python both count with: Python has them, and prints them into ``constants.hpp``."""
+"""Numbers and names that emitted C++ and Python share; Python prints them into ``constants.hpp``."""
 
 from __future__ import annotations
 

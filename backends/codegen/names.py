@@ -1,4 +1,4 @@
-"""A model file is data: the author's names appear in emitted code only as comments and escaped strings made here."""
+"""Names from model files in emitted code: only as comments and escaped strings."""
 
 from __future__ import annotations
 

@@ -6,24 +6,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from snnc.backends.backend import TRAINING, Backend, BuiltProject, PlacedProgram, TargetOptions
+from snnc.backends.backend import Backend, BuiltProject, PlacedProgram, SequenceOptions
 
 if TYPE_CHECKING:
     from snnc.backends.runtime.engine import Engine
-    from snnc.compiler.ir.plan import Mode, Precision
-    from snnc.compiler.ir.step_program import StepProgram
-    from snnc.compiler.lowering.spike_limits import DropPolicy, SpikeLimit
+    from snnc.compiler.ir.plan import Precision
 
 
 @dataclass(frozen=True, eq=False)
-class CpuOptions(TargetOptions):
+class CpuOptions(SequenceOptions):
     """Options of the processor."""
 
-    seed: int = field(default=0, metadata=TRAINING)
-    truncate: int | None = field(default=None, metadata=TRAINING)
-    capacity: int | None = None
-    mode: Mode = "exact"
-    drop: DropPolicy = "lowest"
     memory: int | None = None
     threads: int | None = None
     precision: Precision = field(default="float32", metadata={"values": {"bfloat16": "yes", "float16": "with a loss"}})
@@ -31,25 +24,6 @@ class CpuOptions(TargetOptions):
 
 class CpuBackend(Backend[CpuOptions]):
     """Emits a C++ program and loads it."""
-
-    def limit(self, options: CpuOptions) -> SpikeLimit | None:
-        """Return how many spikes of a source the step program sends."""
-        from snnc.compiler.lowering.spike_limits import limit_of
-
-        return limit_of(options)
-
-    def check(self, program: StepProgram, options: CpuOptions) -> None:
-        """Refuse maxima over whole axes of spikes that may be dropped: they do not read lists.
-
-        Raises
-        ------
-        SpikeLimitError
-            With the connection.
-        """
-        del options
-        from snnc.backends.native.limits import check_limits
-
-        check_limits(program)
 
     def emit(self, placed: PlacedProgram, options: CpuOptions, folder: Path) -> None:
         """Write the program, its tables and weights; refuse a bound on memory that it cannot keep."""

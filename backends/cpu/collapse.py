@@ -35,7 +35,7 @@ from snnc.compiler.neurons.kernel import Kernel
 
 @dataclass(frozen=True)
 class Collapse:
-    """The readout of a training step.
+    """The collapsed readout of a training step.
 
     Attributes
     ----------

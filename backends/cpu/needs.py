@@ -15,6 +15,7 @@ from snnc.backends.native.storage import SequenceStorage, is_maximum
 from snnc.backends.training.moments import moments
 from snnc.compiler.ir.graph import Array
 from snnc.compiler.ir.step_operations import (
+    AddReduced,
     Convolve,
     ConvolveInputGradient,
     DenseInputGradient,
@@ -67,10 +68,10 @@ def needs_of(made: Statements, row_buffers: Sequence[RowBuffer]) -> Needs:
     rows["segment"] += _choices(storage) if trains else 0
     for info in program.inputs:
         name = f"{info.id}_in"
-        kept, spikes = storage.stored(name), program.buffers[name].kind == "spikes"
-        if kept.rows or (spikes and not kept.listed):
+        stored, spikes = storage.stored(name), program.buffers[name].kind == "spikes"
+        if stored.rows or (spikes and not stored.listed):
             rows["steps"] += 4 * pitch(storage.size(name))
-            rows["number"] += 4 * pitch(storage.size(name)) * kept.past
+            rows["number"] += 4 * pitch(storage.size(name)) * stored.past
     pairs = max((4 * -(-_shape(storage, op)[0] // 2) for op in program.backward if isinstance(op, DenseInputGradient)), default=0)
     if storage.precision == "bfloat16":
         rows["block" if stages.backward else "number"] += pairs
@@ -78,7 +79,8 @@ def needs_of(made: Statements, row_buffers: Sequence[RowBuffer]) -> Needs:
     learned = [u.parameter for u in program.update] if trains else []
     states = sum(storage.size(n) for op in program.forward if isinstance(op, NeuronStep) for n in (*op.states, *op.outputs))
     fixed = SESSION + 4 * sum(values.values()) + 4 * len(moments(program.optimizer)) * sum(values[name] for name in learned)
-    fixed += sum(_spike_maximum_bytes(storage, op) for op in program.forward if isinstance(op, Pooling) and storage.reads_lists(op))
+    maxima = [op for op in program.forward if isinstance(op, Pooling | AddReduced) and storage.reads_lists(op)]
+    fixed += sum(_spike_maximum_bytes(storage, op) for op in maxima)
     fixed += _copies(storage, trains) + 4 * sum(2 * t.size if t.shape[1:] == (1,) else t.size for t in made.tables) + 4 * states
     fixed += 4 * sum(values[name] for name in made.shared)
     own = sum(values[name] for name in learned if name not in made.shared)
@@ -132,10 +134,11 @@ def _choices(storage: SequenceStorage) -> int:
     return found
 
 
-def _spike_maximum_bytes(storage: SequenceStorage, op: Pooling) -> int:
+def _spike_maximum_bytes(storage: SequenceStorage, op: Pooling | AddReduced) -> int:
     """Bytes of the tables of a maximum of spikes, by source and by target."""
-    targets = op.windows.channels * math.prod(op.windows.output)
-    return 4 * (storage.size(op.source.buffer) + 1 + targets * (1 + math.prod(op.windows.kernel)))
+    targets, sources = storage.size(op.target), storage.size(op.source.buffer)
+    entries = targets * math.prod(op.windows.kernel) if isinstance(op, Pooling) else sources
+    return 4 * (sources + 1 + targets + entries)
 
 
 def _copies(storage: SequenceStorage, trains: bool) -> int:
@@ -159,11 +162,11 @@ def _lists(storage: SequenceStorage, trains: bool) -> tuple[ListNeeds, ...]:
     program, found = storage.program, []
     for info in program.inputs:
         name = f"{info.id}_in"
-        kept, size = storage.stored(name), storage.size(name)
+        stored, size = storage.stored(name), storage.size(name)
         if program.buffers[name].kind != "spikes":
-            found.append(ListNeeds(info.id, size, kept.past, SPARSE, 8, 0 if kept.rows else 4 * pitch(size)))
-        elif kept.listed:
-            found.append(ListNeeds(info.id, size, kept.past, SPIKING))
+            found.append(ListNeeds(info.id, size, stored.past, SPARSE, 8, 0 if stored.rows else 4 * pitch(size)))
+        elif stored.listed:
+            found.append(ListNeeds(info.id, size, stored.past, SPIKING))
     for op in program.forward:
         if isinstance(op, NeuronStep):
             found += [ListNeeds(n, storage.size(n), storage.stored(n).past, SPIKING) for n in op.outputs if storage.stored(n).listed]
@@ -205,7 +208,7 @@ class _Room:
         made += [c.outer for c in convolutions]
         rooms = sum(max((c.rooms[n] for c in convolutions), default=0) for n in range(3))
         starts = 8 * max((c.values for c in convolutions), default=0)
-        maxima = [op for op in program.forward if isinstance(op, Pooling) and self.storage.reads_lists(op)]
+        maxima = [op for op in program.forward if isinstance(op, Pooling | AddReduced) and self.storage.reads_lists(op)]
         starts += 8 * max((self.storage.size(op.target) for op in maxima), default=0)
         return columns + sums + 8 * (LINE + max(made, default=0)) + 4 * rooms + starts
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from snnc.backends.backend import TRAINING, Backend, BuiltProject, PlacedProgram, TargetOptions
+from snnc.backends.backend import Backend, BuiltProject, PlacedProgram, SequenceOptions
 
 if TYPE_CHECKING:
     from snnc.backends.runtime.engine import Engine
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class CudaOptions(TargetOptions):
+class CudaOptions(SequenceOptions):
     """Options of a GPU.
 
     Attributes
@@ -25,8 +25,6 @@ class CudaOptions(TargetOptions):
         Number of the device; None: that of the environment. Not a user's option: a module of PyTorch sets it to its tensors' device.
     """
 
-    seed: int = field(default=0, metadata=TRAINING)
-    truncate: int | None = field(default=None, metadata=TRAINING)
     memory: int | None = None
     precision: Precision = field(default="float32", metadata={"values": {"bfloat16": "with a loss", "float16": "yes"}})
     device: int | None = None

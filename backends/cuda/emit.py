@@ -41,6 +41,7 @@ FIXED: Final = (
     "wiring.hpp",
     "convolution.hpp",
     "learned.hpp",
+    "limits.hpp",
     "tensor_cores.hpp",
     "sharing.hpp",
     "feedback.hpp",

@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple
 
 from snnc.backends.codegen.names import comment_text
 from snnc.backends.codegen.safetensors_file import safetensors_header
-from snnc.backends.codegen.updates import group_literals, group_numbers, groups_of
+from snnc.backends.codegen.updates import group_literals, group_numbers
 from snnc.backends.cuda.kernels.copies import LANES, WeightCopy
 from snnc.backends.cuda.kernels.gradients import Gradients
 from snnc.backends.cuda.kernels.steps import Steps
@@ -16,7 +16,7 @@ from snnc.backends.cuda.kernels.tables import Table
 from snnc.backends.cuda.schedule.launches import Launch, Launches
 from snnc.backends.cuda.schedule.plan import LaunchPlan
 from snnc.backends.cuda.schedule.sequence_calls import SequenceCalls
-from snnc.backends.native.composed_loss import plain_targets, target_setup
+from snnc.backends.native.composed_loss import target_setup
 from snnc.backends.native.contexts import training_context
 from snnc.backends.native.memory import Needs
 from snnc.backends.native.project_files import MemoryNeeds
@@ -92,6 +92,7 @@ def network_context(
             *buffers.fields(),
             {"comment": "Parameters.", "lines": _pointers(steps, learned)},
             _group("Connections.", steps.connections.fields),
+            *([_group("Spikes that sources send in a step.", steps.limits.fields())] if steps.limits.sources else []),
             _group("Sums over all steps of what comes from outside of a recurrence.", plan.fields),
         ],
         "members": [
@@ -106,13 +107,14 @@ def network_context(
             *gradients.layout,
             *(p.layout for p in sequence_calls.prepared.values()),
         ],
-        "binding": [*buffers.binding(), *_parameter_binding(steps), *steps.connections.binding, *plan.binding],
+        "binding": [*buffers.binding(), *_parameter_binding(steps), *steps.connections.binding, *steps.limits.binding(), *plan.binding],
         "gradient_calls": gradients.calls,
         "work": list(sequence_calls.work),
         "gradients": gradients.lines,
         "copies": [copy.statement for copy in copies],
         "prepared": list(sequence_calls.prepared.values()),
         "half": steps.half,
+        "limited": bool(steps.limits.sources),
         "start": buffers.start(),
         "forgotten": buffers.forgotten(),
         "truncate": program.truncate or 0,
@@ -120,7 +122,7 @@ def network_context(
             {"name": p, "learned": f"{p}_learned", "numbers": max(1, program.parameters[p].value.size), "group": groups.get(p)}
             for p in learned
         ],
-        "groups": [group_literals(group) for group in groups_of(program)],
+        "groups": group_literals(program),
         "tables": len(steps.connections.tables.tables),
         "record": record,
         "classes": storage.size(record) if record is not None else 0,
@@ -169,7 +171,7 @@ class Buffers:
         """
         program, found = self.program, []
         for i in program.inputs:
-            found.append((f"Input {comment_text(i.label)}.", [self._source(f"{i.id}_in", "")]))
+            found.append((f"Input {comment_text(i.label)}.", [self._source(f"{i.id}_in", ""), *self._sent(f"{i.id}_in")]))
         for op in program.forward:
             if isinstance(op, NeuronStep):
                 found.append(self._population(op))
@@ -198,7 +200,7 @@ class Buffers:
                 rows.append(SequenceBuffer(past[n], self.storage.size(n), 1, "halves", history))
         for n in op.outputs:
             spikes = self.program.buffers[n].kind == "spikes"
-            rows.append(self._source(n, f"{'steps' if spikes else 'kept'} + {self.storage.stored(n).past}"))
+            rows += [self._source(n, f"{'steps' if spikes else 'kept'} + {self.storage.stored(n).past}"), *self._sent(n)]
         for n in op.saved:
             slots = "training ? kept : 1" if self.trains else "1"
             rows.append(SequenceBuffer(n, self.storage.size(n), 0, "halves" if n in past else "numbers", slots))
@@ -243,6 +245,13 @@ class Buffers:
     def _source(self, name: str, slots: str) -> SequenceBuffer:
         spikes = self.program.buffers[name].kind == "spikes"
         return SequenceBuffer(name, self.storage.size(name), self.storage.stored(name).past, "spikes" if spikes else "numbers", slots)
+
+    def _sent(self, name: str) -> list[SequenceBuffer]:
+        """What connections receive of a limited source."""
+        if name not in self.steps.limits.sources:
+            return []
+        past = self.storage.stored(name).past
+        return [SequenceBuffer(self.steps.limits.received(name), self.storage.size(name), past, "spikes", f"steps + {past}")]
 
     def _numbers(self, name: str, slots: str, past: int = 0) -> SequenceBuffer:
         return SequenceBuffer(name, self.storage.size(name.removeprefix("d_")), past, "numbers", slots)
@@ -367,6 +376,7 @@ def _setup(storage: SequenceStorage, buffers: Buffers, learned: list[str]) -> li
             for o in op.outputs:
                 name = f'"{o}_initial"' if o in named and storage.stored(o).past else "nullptr"
                 lines.append(f"add_begun({name}, {o});")
+    lines += buffers.steps.limits.setup()
     lines += [f'add_record("{o.record}", {o.record});' for o in program.outputs]
     lines += [f"add_deltas({name}, {ahead});" for name, ahead in buffers.deltas()]
     if isinstance(program.loss, ExternalLoss):
@@ -376,6 +386,6 @@ def _setup(storage: SequenceStorage, buffers: Buffers, learned: list[str]) -> li
     if learned or program.optimizer is not None:
         classes = next(storage.size(o.record) for o in program.outputs if o.id == program.loss_output)
         loss = program.loss
-        own = isinstance(loss, Composed) and not plain_targets(loss)
+        own = isinstance(loss, Composed) and not loss.plain_targets
         lines.append(target_setup(loss) if isinstance(loss, Composed) and own else f"add_labels({classes});")
     return lines

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from snnc.backends.poplar.errors import PlanMismatchError, UnsupportedOnPoplarError
@@ -72,7 +72,12 @@ class Store:
     @property
     def stored_spikes(self) -> StoredSpikes:
         """The form of its spikes, for the descriptions of its vertices."""
-        return StoredSpikes(self.id_type, self.bits, self.with_support, self.drops_support)
+        return StoredSpikes(self.id_type, self.bits, self.with_support, self.drops_support, self.limited)
+
+    @property
+    def limited(self) -> bool:
+        """Whether a run says how many spikes of a step are sent, and which."""
+        return self.kind == "events" and not self.external and not self.bits and self.buses[0].mode == "drop"
 
     def room(self, ids: int) -> int:
         """Capacity of a list of `ids`: ids are moved as whole 32-bit words."""
@@ -95,6 +100,8 @@ class PoplarNetwork:
 
     program: StepProgram
     plan: Plan
+    limits: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    """By buffer, the capacity and the key of the choice with which a session begins, where a run may change them."""
 
     @property
     def training(self) -> bool:

@@ -31,11 +31,11 @@ class SequenceArrays:
     dtype: np.dtype[Any]
     arrays: dict[str, Array] = field(default_factory=dict)
     sent: dict[str, Array] = field(default_factory=dict)
-    """Spikes that receivers see, of the sources that are limited."""
+    """Spikes that are sent, of the sources that are limited."""
     dropped: int = 0
     """Spikes that were dropped."""
     before: dict[str, Array] = field(default_factory=dict)
-    """Nonzero values that delayed reads of a buffer see before the first step."""
+    """Nonzero values of a buffer before the first step, for delayed reads."""
 
     def __post_init__(self) -> None:
         check_memory(self.program, self.steps, self.batch, self.dtype)

@@ -1,4 +1,4 @@
-"""What a session takes for a data set: an object that gives its samples batch by batch."""
+"""The protocol of data sets: objects that yield their samples batch by batch."""
 
 from __future__ import annotations
 
@@ -24,6 +24,6 @@ class BatchedData(Protocol):
         order
             Positions of the samples; None: all as they are.
         epoch
-            From which, besides the sample, random changes of it follow.
+            Number of the epoch: random changes follow from it and the sample.
         """
         ...

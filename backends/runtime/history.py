@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 @dataclass(frozen=True, eq=False)
 class Validation:
-    """What a network reaches on data that it is not trained on.
+    """Loss and metrics on data that the network is not trained on.
 
     Attributes
     ----------
@@ -105,7 +105,7 @@ class History:
         """Sentences about skipped samples and updates, or nothing."""
         found = []
         if self.dropped:
-            found.append(f"{self.dropped} samples of each epoch were left out: they do not fill the batch of the compilation.")
+            found.append(f"{self.dropped} samples of each epoch were left out: they do not fill the compiled batch.")
         if self.skipped_updates:
             found.append(f"{self.skipped_updates} updates were skipped: some of their gradients, times the loss scale, were not finite.")
         return " ".join(found)

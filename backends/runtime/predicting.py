@@ -32,7 +32,7 @@ class Predictor:
     inputs
         The inputs of the program, for the engine that runs it.
     rest
-        Called before each run, so that nothing that a training left in the engine shows in it.
+        Called before each run; it resets values that a training has set in the engine.
     """
 
     inputs: ProgramInputs

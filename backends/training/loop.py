@@ -15,7 +15,7 @@ from snnc.backends.training.saving.checkpoint import Position
 from snnc.backends.training.schedules import TrainingPosition
 
 Upcoming: TypeAlias = Callable[[], Batch | None]
-"""Returns the following batch of the epoch, None if there is none; a stream makes it when it is asked for."""
+"""Returns the following batch of the epoch, None if there is none; a stream makes it on request."""
 
 
 class Watch(Protocol):
@@ -83,7 +83,7 @@ class _Batches:
         return self._looked_at[0]
 
     def close(self) -> None:
-        """End what makes the batches."""
+        """Close the source of the batches."""
         close = getattr(self._found, "close", None)
         if close is not None:
             close()

@@ -95,7 +95,7 @@ def learning_rate(optimizer: Optimizer, wanted: LearningRate) -> Callable[[Train
 
 
 def rate_in_words(wanted: LearningRate) -> float | str | None:
-    """Return a learning rate as a checkpoint names it: a number, the text of a schedule, or None for functions and the optimizer's."""
+    """Return a learning rate for a checkpoint: a number, the text of a schedule, or None for functions and the optimizer's."""
     schedule = parse_schedule(wanted) if isinstance(wanted, str) else wanted
     if schedule is None or callable(schedule):
         return None if schedule is None else schedule_text(schedule)

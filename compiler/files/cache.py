@@ -30,12 +30,12 @@ def cache_dir() -> Path:
     Raises
     ------
     CacheFolderError
-        It cannot be made, or there is no home folder for it.
+        The folder cannot be made, or there is no home folder for it.
     UnsafeCacheError
         Another user could write to it.
     """
     folder = cache_folder()
-    with keeping(folder):
+    with reporting_write_errors(folder):
         if not folder.is_dir():
             make_private(folder)
         _check(folder)
@@ -48,7 +48,7 @@ def cache_folder() -> Path:
     Raises
     ------
     CacheFolderError
-        There is no home folder for it.
+        There is no home folder.
     """
     if chosen := os.environ.get("SNNC_CACHE"):
         return Path(chosen)
@@ -56,7 +56,7 @@ def cache_folder() -> Path:
         return Path(chosen) / "snnc"
     try:
         return Path.home() / ".cache" / "snnc"
-    except RuntimeError:  # as in a container that runs as a number
+    except RuntimeError:  # as in a container that runs under a user id without an entry
         from snnc.compiler.errors import CacheFolderError
 
         raise CacheFolderError(
@@ -93,12 +93,12 @@ def _check(folder: Path) -> None:
 
 
 def _is_cache(folder: Path) -> bool:
-    """Whether a folder holds only a cache of snnc; a folder with other uses keeps its permissions."""
+    """Return whether a folder holds only a cache of snnc; a folder with other uses keeps its permissions."""
     return all(entry.name.removeprefix(".").startswith(_OWN_ENTRIES) for entry in os.scandir(folder))
 
 
 @contextmanager
-def keeping(folder: Path) -> Iterator[None]:
+def reporting_write_errors(folder: Path) -> Iterator[None]:
     """Raise an error with advice if `folder`, or something in it, cannot be written.
 
     Raises
@@ -137,7 +137,7 @@ def read_checked(path: Path, largest: int) -> bytes | None:
     Raises
     ------
     OSError
-        It cannot be read.
+        The file cannot be read.
     """
     with path.open("rb") as stream:
         data = stream.read(largest + 1)

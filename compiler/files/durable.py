@@ -13,7 +13,7 @@ def write_durably(path: Path, data: bytes, part: Path) -> None:
     Raises
     ------
     OSError
-        It cannot be written; an existing `path` stays.
+        The file cannot be written; an existing `path` stays.
     """
     try:
         with open(part, "wb", opener=_without_links) as stream:

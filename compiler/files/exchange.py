@@ -23,7 +23,7 @@ def exchange(first: Path, second: Path) -> None:
     Raises
     ------
     OSError
-        They cannot be renamed; both are unchanged.
+        The folders cannot be renamed; both are unchanged.
     """
     number = _exchanged(first, second)
     if number == 0:

@@ -1,4 +1,4 @@
-"""The connections between the populations of a graph after the flow, and their order of execution."""
+"""The connections between the populations of a graph after all passes, and their order of execution."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def _resolved(graph: Graph, ports: PortMap, edge: Edge) -> Iterator[PopulationLi
 
 
 def _offset(pad: ir.Pad, padded: Shape) -> int | None:
-    """Start of the values in the padded array, if they are consecutive there."""
+    """Return the start of the values in the padded array, if they are consecutive there."""
     axis = next((i for i, n in enumerate(padded) if n > 1), 0)
     if any(any(ends) for i, ends in enumerate(pad.padding) if i != axis):
         return None
@@ -104,7 +104,7 @@ def execution_order(graph: Graph, found: tuple[PopulationLink, ...]) -> list[str
 
 
 def recurrent(found: tuple[PopulationLink, ...]) -> frozenset[PopulationLink]:
-    """Connections on a cycle."""
+    """Return the connections on a cycle."""
     whole: nx.DiGraph[str] = nx.DiGraph()
     whole.add_edges_from((link.source, link.target) for link in found)
     component = {name: number for number, names in enumerate(nx.strongly_connected_components(whole)) for name in names}

@@ -51,7 +51,7 @@ def in_dataflow_order(graph: Graph) -> Graph:
 
 
 def _forward_edges(graph: Graph, rank: dict[str, int]) -> list[Edge]:
-    """Edges whose source can come before their target; the others close a cycle, nearest to an input and with a delay where possible."""
+    """Return the edges whose source can precede their target; all others close a cycle, near an input and delayed if possible."""
     cycle = {name: number for number, members in enumerate(nx.strongly_connected_components(graph.nx)) for name in members}
     outside = {name: {e.source for e in graph.incoming(name) if cycle[e.source] != cycle[name]} for name in graph.names}
     inside = {name: {e.source for e in graph.incoming(name)} - outside[name] for name in graph.names}
@@ -83,7 +83,7 @@ def _forward_edges(graph: Graph, rank: dict[str, int]) -> list[Edge]:
 
 
 def _distances(graph: Graph) -> dict[str, int]:
-    """Number of connections between an input and a node, or the population that reads it in the same step; else more than all."""
+    """Return each node's distance from the inputs, in connections; nodes that no input leads to get more than all others."""
     starts = {name for name in graph.names if not graph.incoming(name)}
     found = nx.multi_source_dijkstra_path_length(graph.nx, starts, weight=lambda *_: 1) if starts else {}
     distance = {name: int(found.get(name, len(graph.names))) for name in graph.names}

@@ -367,16 +367,16 @@ class Graph:
         return tuple(data["edge"] for _, _, data in self.nx.edges(data=True))
 
     def incoming(self, name: str, port: str | None = None) -> tuple[Edge, ...]:
-        """Edges into node `name`, or into one of its ports."""
+        """Return the edges into node `name`, or into one of its ports."""
         found = (data["edge"] for _, _, data in self.nx.in_edges(name, data=True))
         return tuple(e for e in found if port is None or e.target_port == port)
 
     def outgoing(self, name: str) -> tuple[Edge, ...]:
-        """Edges out of node `name`."""
+        """Return the edges out of node `name`."""
         return tuple(data["edge"] for _, _, data in self.nx.out_edges(name, data=True))
 
     def of_type(self, *kinds: type) -> Iterator[tuple[str, Any]]:
-        """Pairs (name, operation) of the nodes whose operation is one of `kinds`."""
+        """Yield the pairs (name, operation) of the nodes whose operation is one of `kinds`."""
         for name in self.nx:
             if isinstance(self.operation(name), kinds):
                 yield name, self.operation(name)
@@ -395,7 +395,7 @@ class Graph:
         return graph_text(self)
 
     def _repr_html_(self) -> str:
-        """The representation in a notebook."""
+        """Return the representation in a notebook."""
         from snnc.compiler.ir.graph_text import graph_html
 
         return graph_html(self)
@@ -422,7 +422,7 @@ class Graph:
 
 
 def source_ports(operation: Operation) -> tuple[str, ...]:
-    """Output ports of `operation`; a population's declared outputs first, then its states and other assigned names."""
+    """Return the output ports of `operation`; a population's declared outputs first, then its states and other assigned names."""
     if not isinstance(operation, Population):
         return ("out",)
     model = operation.model

@@ -23,11 +23,11 @@ from snnc.compiler.ir.segments import Segments, Streamed
 from snnc.compiler.machines.target import Target
 
 Mode: TypeAlias = Literal["exact", "drop"]
-"""Whether the host's streams overlap computing: if that is predicted to be faster, always, never."""
+"""Treatment of events that a window does not hold: "exact" sends them in further windows, "drop" drops them."""
 Recompute: TypeAlias = Literal["auto", "off"] | int
-"""Whether segments of the sequence run forward a second time: if nothing fits otherwise, never, or with this many iterations in each."""
+"""Whether segments of the sequence run forward again: "auto" if nothing fits otherwise; a number sets the iterations of each."""
 Precision = Literal["float32", "bfloat16", "float16"]
-"""Precision of what a target rounds: histories, factors of products, deltas. Sums are float32."""
+"""Precision of the numbers that a target may round: histories, factors of products, deltas. Sums are float32."""
 Streaming: TypeAlias = Literal["auto"] | Streamed
 """The data that a segmented sequence may store outside the tiles: "auto" for the fastest plan that fits, or as :data:`Streamed`."""
 
@@ -85,13 +85,13 @@ class PopulationPlan:
         return tuple(dict.fromkeys(block.tile for block in self.blocks))
 
     def replica_tiles(self, replica: int) -> range:
-        """Tiles of one replica."""
+        """Return the tiles of one replica."""
         return range(self.starts[replica], self.starts[replica] + self.width)
 
 
 @dataclass(frozen=True)
 class Relay:
-    """Samples ``[sample, sample + samples)`` of a source, kept on `tile`."""
+    """Samples ``[sample, sample + samples)`` of a source, stored on `tile`."""
 
     tile: int
     sample: int
@@ -346,7 +346,7 @@ class Plan:
     """Ids of the parts that populations were cut into, by the author's name; each part is a separate population here."""
     host_bytes: int = 0
     """The data that the host streams to the chips in a training step: labels and inputs, before the first iteration or before each run of a
-    segment; see :attr:`overlap`."""
+    segment."""
     memory_over_time: tuple[MemoryPhase, ...] = ()
     """The live data in each kind of superstep, in order; see docs/decisions/0013-memory-over-time.md."""
     unshared_bytes: int = 0

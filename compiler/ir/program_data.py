@@ -77,7 +77,7 @@ def program_to_data(program: StepProgram, keep: Keep) -> dict[str, Any]:
 
     found = {name: encode(hint, getattr(program, name)) for name, hint in _program_fields().items()}
     lists = {key: [encode(_SHARED[key], value, False) for value in values] for key, values in shared.items()}
-    # The options hold the loss as it was given; what it reads is known once it is lowered.
+    # The options hold the loss as it was given; the outputs that it reads are known after lowering.
     bound = {"loss": data_text(program.loss)} if isinstance(program.loss, Composed) else {}
     return {"version": VERSION, **lists, **found, **bound}
 
@@ -176,7 +176,7 @@ def _check(program: StepProgram) -> None:
 
 
 def _names_in(op: Any) -> list[str]:
-    """Names of buffers and ids in an operation."""
+    """Return the names of buffers and ids in an operation."""
     found: list[str] = []
     for name, value in ((f.name, getattr(op, f.name)) for f in fields(op)):
         if isinstance(value, BufferValue):

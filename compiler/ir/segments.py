@@ -1,8 +1,9 @@
 """The iterations of a sequence cut into segments; only one segment has its history on the tiles at a time.
 
-The history of the others is recomputed or kept in streaming memory. With iterations ``[0, K)`` and C of them in a
-segment, segment s is ``[s C, min((s + 1) C, K))``. To run a segment again, populations need their states at the boundary ``s C``, before
-their first step of the segment, and relays need the earlier steps that they still show.
+The history of the others is recomputed or stored in streaming memory. With iterations ``[0, K)`` and C of them in a
+segment, segment s is ``[s C, min((s + 1) C, K))``. To run a segment again, populations need their
+states at the boundary ``s C``, before their first step of the segment, and relays need the earlier steps that their
+delays reach back to.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ class Segments:
 
     @property
     def last(self) -> int:
-        """Iterations of the last segment, whose history is still there when the backward pass begins."""
+        """Iterations of the last segment, whose history is still on the tiles when the backward pass begins."""
         return self.iterations - (self.number - 1) * self.length
 
     @property
@@ -52,37 +53,37 @@ class Segments:
         return self.length > 0 and self.streamed != "history"
 
     @property
-    def again(self) -> int:
+    def rerun_iterations(self) -> int:
         """Iterations that run a second time: those of all segments except the last."""
         return (self.number - 1) * self.length if self.reruns else 0
 
     @property
-    def steps_kept(self) -> int:
-        """Steps for which a population keeps the values that its adjoint reads: the maximum in a segment."""
+    def steps_in_history(self) -> int:
+        """Steps for which a population stores the values that its adjoint reads: the maximum in a segment."""
         return min(self.steps, -(-self.length // self.interval)) if self.length else self.steps
 
     def steps_streamed(self, least: int, most: int) -> int:
-        """Steps that a relay keeps of an input whose buses have lags from `least` to `most`: those that a segment shows of it."""
+        """Return the steps that a relay stores of an input with bus lags from `least` to `most`: those that a segment reads."""
         if not self.length or self.streamed == "off":
             return self.steps
         return min(self.steps, -(-(self.length + most - least) // self.interval))
 
     @property
-    def input_turns(self) -> int:
-        """Number of times that the host sends an input to the relays: for each run of a segment; histories include inputs."""
+    def input_transfers(self) -> int:
+        """Number of times that the host sends an input to the relays: once per run of a segment; histories include inputs."""
         return 1 if not self.length or self.streamed == "off" else self.number + self.reruns * (self.number - 1)
 
     def steps_relayed(self, lag: int) -> int:
-        """Steps that a relay keeps of a population whose buses have lags up to `lag`: those that a segment shows."""
+        """Return the steps that a relay stores of a population with bus lags up to `lag`: those that a segment reads."""
         return min(self.steps, -(-(self.length - 1 + lag) // self.interval)) if self.length else self.steps
 
-    def steps_behind(self, lag: int) -> int:
-        """Stored steps that it still shows after a boundary; the last step comes from its source again."""
+    def steps_before(self, lag: int) -> int:
+        """Return the stored steps that a relay still sends after a boundary; its source sends the last step again."""
         return min(self.steps, -(-(lag - 1) // self.interval)) if self.reruns else 0
 
     @property
     def boundaries(self) -> int:
-        """Boundaries whose states tiles keep: the start of the sequence and all others, or one at a time; 0 without segments."""
+        """Boundaries whose states are stored on tiles: the start of the sequence and all others, or one at a time; 0 without segments."""
         if not self.length:
             return 0
         return {"boundaries": 2, "history": 1}.get(self.streamed, self.number)
@@ -93,8 +94,8 @@ class Segments:
         return self.boundaries if self.reruns else 0
 
     @property
-    def boundaries_behind(self) -> int:
-        """Boundaries at which relays keep steps that they still show; there are none at the start of the sequence."""
+    def boundaries_with_steps(self) -> int:
+        """Boundaries at which relays store steps that they still send; the start of the sequence has none."""
         return max(self.boundaries_sent - 1, 0)
 
     @property

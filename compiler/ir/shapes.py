@@ -133,12 +133,12 @@ def _concatenated(name: str, axis: int, shapes: Mapping[str, Shape]) -> Shape:
 
 
 def reduced_axes(name: str, operation: ir.Reduce, shape: Shape) -> tuple[int, ...]:
-    """Axes of `shape` that the node `name` sums up, counted from the front.
+    """Return the axes of `shape` that the node `name` sums up, counted from the front.
 
     Raises
     ------
     AxisError
-        There is none, or one is given twice or does not exist.
+        There are no axes, or one is given twice or does not exist.
     """
     axes = tuple(sorted(axis + len(shape) if axis < 0 else axis for axis in operation.axes))
     if not axes or len(set(axes)) < len(axes) or not 0 <= axes[0] <= axes[-1] < len(shape):
@@ -149,12 +149,12 @@ def reduced_axes(name: str, operation: ir.Reduce, shape: Shape) -> tuple[int, ..
 
 
 def sliced_axis(name: str, operation: ir.Slice, shape: Shape) -> int:
-    """Axis of `shape` that the node `name` cuts, counted from the front.
+    """Return the axis of `shape` that the node `name` cuts, counted from the front.
 
     Raises
     ------
     AxisError
-        It does not exist, or the range is empty or exceeds it.
+        The axis does not exist, or the range is empty or exceeds it.
     """
     if not -len(shape) <= operation.axis < len(shape):
         raise AxisError(f"{name!r} slices axis {operation.axis} of an input of shape {shape}; give one of its axes.")
@@ -173,7 +173,7 @@ def check_padding(name: str, operation: ir.Pad, shape: Shape) -> None:
     Raises
     ------
     PadError
-        It does not, or a number is negative.
+        An axis has no padding, or a number is negative.
     """
     fits = len(operation.padding) == len(shape) and all(len(pair) == 2 and min(pair) >= 0 for pair in operation.padding)
     if not fits:
@@ -196,7 +196,7 @@ class _Kinds:
     def of(self, name: str, port: str) -> Kind:
         key = (name, port)
         if key not in self.known:
-            self.known[key] = "values"  # what a cycle that leads back here sees
+            self.known[key] = "values"  # the kind that a cycle leading back here sees
             self.known[key] = self._find(name, port)
         return self.known[key]
 
@@ -229,7 +229,7 @@ class _Kinds:
 
 
 def _final_values(model: NeuronModel, spiking: Collection[str]) -> tuple[dict[str, Expression], set[str]]:
-    """Each assigned name's last value, and those names whose last value is 0 or 1; the inputs `spiking` get spikes of one source."""
+    """Return the last value of each assigned name, and the names whose last value is 0 or 1; the inputs `spiking` get spikes."""
     values: dict[str, Expression] = {}
     binary: set[str] = set(spiking)
     for assignment in model.equations:

@@ -55,6 +55,6 @@ class ScaleState:
 
 
 def _rounded(factor: float) -> float:
-    """Programs keep the factor as float32."""
+    """Round a factor to float32, as programs store it."""
     with np.errstate(over="ignore"):
         return float(np.float32(factor))

@@ -30,7 +30,6 @@ Statistic: TypeAlias = Literal["count", "mean", "max", "last", "first_spike", "s
 TargetKind: TypeAlias = Literal["class", "step_classes", "values", "step_values"]
 Inverse: TypeAlias = Literal["negate", "reciprocal"]
 STATISTICS: Final = get_args(Statistic)
-TARGET_KINDS: Final = get_args(TargetKind)
 CROSS_ENTROPY: Final = "cross_entropy"
 SQUARED_ERROR: Final = "(x - y) * (x - y)"
 
@@ -115,7 +114,7 @@ class Term:
             raise UnknownLossError(f"the loss {self.criterion!r} is not an equation in x and y: {error.text}") from None
 
     def scale(self, steps: float) -> float:
-        """Return the factor of a sample of so many steps: that of snnTorch for squared errors of counts and of first spikes."""
+        """Return the factor of a sample of `steps` steps: as in snnTorch for squared errors of counts and of first spikes."""
         if self.criterion != SQUARED_ERROR:
             return 1.0
         return {"count": 1.0 / steps, "first_spike": 1.0 / (steps * steps)}.get(self.statistic, 1.0)

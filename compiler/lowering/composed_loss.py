@@ -24,7 +24,7 @@ def with_loss_output(graph: Graph, loss: Loss, wanted: str | None) -> tuple[Grap
     Raises
     ------
     LossOutputError
-        There is none, or the classes do not divide it.
+        No output fits the loss, or the number of classes does not divide it.
     """
     if not isinstance(loss, Composed) or loss.slices:
         return (*choose_loss_output(graph, loss, wanted), loss)
@@ -64,7 +64,7 @@ def _read(graph: Graph, loss: Composed, term: Term, wanted: str | None) -> _Term
 
 
 def _edge_of(graph: Graph, term: Term, of: str) -> Edge:
-    """The edge that an output of a population would have."""
+    """Return the edge that an output of a population would have."""
     if of in graph.nx and isinstance(graph.operation(of), Population):
         found = port_of(graph, of, term.port)
         if found is not None:

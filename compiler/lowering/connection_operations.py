@@ -19,7 +19,7 @@ from snnc.compiler.ir.step_program import ConnectionInfo, ConnectionKind
 
 
 def kind_of(link: PopulationLink) -> ConnectionKind:
-    """The kind of the connection of `link`; a Scale with one factor per value, or one for all, counts as one to one."""
+    """Return the kind of the connection of `link`; a Scale with one factor per value, or one for all, counts as one to one."""
     match link.operation:
         case Linear():
             return "dense"
@@ -44,7 +44,7 @@ def kind_of(link: PopulationLink) -> ConnectionKind:
 
 
 def weights_of(link: PopulationLink) -> tuple[Array | None, Array | None]:
-    """Weight and bias of a connection as its parameters hold them."""
+    """Return the weight and bias of a connection as its parameters hold them."""
     operation = link.operation
     if not isinstance(operation, Weighted):
         return None, None
@@ -58,7 +58,7 @@ def weights_of(link: PopulationLink) -> tuple[Array | None, Array | None]:
 
 
 def connection_op(info: ConnectionInfo, link: PopulationLink, current: str) -> ConnectionOp:
-    """The connection's contribution to the buffer `current`."""
+    """Return the connection's contribution to the buffer `current`."""
     id_, source, weight, shape = info.id, BufferValue(info.source_buffer, info.delay), info.weight, link.shape
     match info.kind, link.operation:
         case "dense", Linear() if weight is not None:
@@ -108,19 +108,19 @@ _BIAS_GRADIENTS: Final[Mapping[type, Any]] = {ops.Convolve: ops.ConvolveBiasGrad
 
 
 def input_gradient(op: ConnectionOp) -> InputGradient:
-    """The operation that adds to the adjoint of the source of `op`."""
+    """Return the operation that adds to the adjoint of the source of `op`."""
     found: InputGradient = _adjoint(_INPUT_GRADIENTS[type(op)], op)
     return found
 
 
 def weight_gradient(op: ConnectionOp, gradient: str) -> WeightGradient:
-    """The operation that adds to the gradient of the weight of `op`."""
+    """Return the operation that adds to the gradient of the weight of `op`."""
     found: WeightGradient = _adjoint(_WEIGHT_GRADIENTS[type(op)], op, gradient=gradient)
     return found
 
 
 def bias_gradient(op: ConnectionOp, gradient: str) -> AnyBiasGradient:
-    """The operation that adds to the gradient of the bias of `op`."""
+    """Return the operation that adds to the gradient of the bias of `op`."""
     found: AnyBiasGradient = _adjoint(_BIAS_GRADIENTS.get(type(op), ops.BiasGradient), op, gradient=gradient)
     return found
 

@@ -16,7 +16,7 @@ from snnc.compiler.neurons.kernel import Kernel
 
 _SPIKES: Final = ("spike", "spike_ge")
 NO_BOUND: Final = -100.0
-"""A lower end of a window that no membrane is below; the first second threshold of the published trainings."""
+"""A lower end of a window that no membrane is below; the published code starts training with it."""
 _ROUNDING: Final = 4e-7
 """Relative slack of the bounds, some rounding errors of float32: one neuron too many is harmless, one too few is not."""
 
@@ -37,7 +37,7 @@ def _widened(bound: float, direction: int) -> float:
 
 
 def argument_name(output: str) -> str:
-    """Name of x in the code that :func:`with_arguments` returns."""
+    """Return the name of x in the code that :func:`with_arguments` returns."""
     return f"x_{output}"
 
 
@@ -57,7 +57,7 @@ def with_arguments(kernel: Kernel, outputs: Collection[str]) -> tuple[Assignment
 
 
 def _spike_of(kernel: Kernel, output: str) -> Assignment | None:
-    """The assignment ``y = spike(x)`` whose value `output` is; None if there is none."""
+    """Return the assignment ``y = spike(x)`` whose value `output` is; None if there is none."""
     values = {a.target: a for a in kernel.forward}
     found = values.get(output)
     while found is not None and isinstance(found.value, Symbol):

@@ -76,7 +76,7 @@ def _explicit(graph: Graph, loss: Loss, wanted: str) -> tuple[Graph, str]:
 
 
 def _last_population(graph: Graph, outputs: list[str]) -> str | None:
-    """The population that the last output records; outputs of inputs and sums do not count."""
+    """Return the population that the last output records; outputs of inputs and sums do not count."""
     sources = [recorded(graph, output)[0] for output in outputs]
     populations = [source for source in sources if isinstance(graph.operation(source), Population)]
     return populations[-1] if populations else None

@@ -35,7 +35,7 @@ from snnc.compiler.lowering.lower_backward import Backward, Trained, check_group
 from snnc.compiler.lowering.spike_limits import SpikeLimit, limit_values, spike_sources
 from snnc.compiler.lowering.statistics import check_order, with_statistics
 from snnc.compiler.lowering.window_values import with_window_values
-from snnc.compiler.neurons.derived_kernels import derived_once
+from snnc.compiler.neurons.derived_kernels import cached_kernel
 from snnc.compiler.neurons.forward_kernel import forward_kernel
 from snnc.compiler.neurons.kernel import Kernel
 from snnc.compiler.neurons.library.batch_norm import is_batch_norm, through_statistics
@@ -266,15 +266,15 @@ def _kernel(
 
 def _derived(model: NeuronModel, surrogate: Surrogate, learnable: tuple[str, ...], used: tuple[str, ...]) -> Kernel:
     def derive() -> Kernel:
-        from snnc.compiler.neurons.adjoint import derive_kernel  # brings sympy, half a second that only a kernel not seen before needs
+        from snnc.compiler.neurons.adjoint import derive_kernel  # imports sympy, which takes half a second; only a new kernel needs it
 
         return derive_kernel(model, surrogate, learnable, used)
 
-    return derived_once(model, surrogate, learnable, used, derive)
+    return cached_kernel(model, surrogate, learnable, used, derive)
 
 
 def _forward(draft: _Draft) -> list[ForwardOp]:
-    """Each population's currents, then its equations; adds the connections on the way."""
+    """Return the forward operations, each population's currents before its equations, and add the connections to the draft."""
     operations: list[ForwardOp] = []
     for info, step in zip(draft.populations, draft.steps, strict=True):
         incoming = [link for link in draft.links if link.target == info.label]
@@ -290,10 +290,13 @@ def _forward(draft: _Draft) -> list[ForwardOp]:
 
 def _add_limits(draft: _Draft, forward: list[ForwardOp]) -> None:
     """Add the parameters of the sources whose spikes may be dropped."""
+    if draft.limit is None:
+        return
     kinds = {name: buffer.kind for name, buffer in draft.buffers.items()}
-    for source in spike_sources(tuple(forward), kinds) if draft.limit is not None else ():
-        assert draft.limit is not None
-        for name, value in limit_values(draft.limit, source).items():
+    labels = {buffer: node for (node, _), buffer in draft.sources.items()}
+    for source in spike_sources(tuple(forward), kinds):
+        capacity = draft.limit.of(labels[source], size(draft.buffers[source].shape))
+        for name, value in ({} if capacity is None else limit_values(draft.limit, source, capacity)).items():
             draft.parameter(name, name, value, learnable=False)
 
 

@@ -95,7 +95,7 @@ def find_trained(
 
 
 def _learns(link: PopulationLink, optimizer: Optimizer | None) -> bool:
-    """Whether a link has weights that the optimiser does not freeze."""
+    """Return whether a link has weights that the optimiser does not freeze."""
     names = [name for name, value in zip(("weight", "bias"), weights_of(link), strict=True) if value is not None]
     return not names or any(not is_frozen(optimizer, f"{link.label}.{name}") for name in names)
 
@@ -139,7 +139,7 @@ class _Backward:
         return name
 
     def population(self, info: PopulationInfo, step: NeuronStep) -> list[BackwardOp]:
-        """The adjoint of a population and of the connections that lead to it."""
+        """Return the adjoint of a population and of the connections that lead to it."""
         for name in (*step.currents, *step.states, *step.outputs):
             self.adjoint(name)
         parameter = dict(zip(info.kernel.parameters, step.parameters, strict=True))
@@ -153,7 +153,7 @@ class _Backward:
         return operations
 
     def connection(self, connection: ConnectionInfo) -> list[BackwardOp]:
-        """Gradients of a connection's weights, then of its source, each only where needed."""
+        """Return the gradients of a connection's weights, then of its source, each only where needed."""
         op = self.draft.contributions[connection.id]
         bias, weight = connection.bias, connection.weight
         operations: list[BackwardOp] = []

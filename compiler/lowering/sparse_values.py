@@ -10,7 +10,7 @@ _SUMS = Pooling | AddReduced | AddSlice | AddPadded
 
 
 def reads_sparse_values(program: StepProgram, connection: ConnectionInfo) -> bool:
-    """Whether the source of `connection` passes on sums or averages of spikes, without a bias and without a maximum."""
+    """Return whether the source of `connection` passes on sums or averages of spikes, without a bias and without a maximum."""
     if connection.kind != "dense":
         return False
     owner = next((p for p in program.populations if p.id == connection.source), None)

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, Literal, Protocol, TypeAlias, get_args
 
 import numpy as np
@@ -27,6 +27,7 @@ import numpy.typing as npt
 from snnc.compiler.ir.plan import Mode
 from snnc.compiler.ir.step_operations import Fill, NeuronStep, Record
 from snnc.compiler.ir.step_program import StepProgram
+from snnc.compiler.lowering.capacities import Capacities
 from snnc.compiler.lowering.gradient_support import support_bounds
 
 DropPolicy: TypeAlias = Literal["lowest", "random"]
@@ -36,23 +37,27 @@ LOWEST: Final = -1.0
 _CAPACITY: Final = "capacity"
 _KEY: Final = "choice"
 _KEY_BYTES: Final = 3
-"""float32 holds whole numbers of so many bytes exactly."""
+"""float32 represents whole numbers of this many bytes exactly."""
 
 
 @dataclass(frozen=True)
 class SpikeLimit:
     """At most `capacity` spikes of each source leave it in a step, chosen by `policy` and `seed`."""
 
-    capacity: int
+    capacity: int | Capacities
     policy: DropPolicy = "lowest"
     seed: int = 0
+
+    def of(self, label: str, width: int) -> int | None:
+        """Return the capacity of a source; None: it sends all."""
+        return self.capacity.of(label, width) if isinstance(self.capacity, Capacities) else self.capacity
 
 
 class LimitOptions(Protocol):
     """Options of a target that drops spikes in its step program."""
 
     @property
-    def capacity(self) -> int | None: ...  # noqa: D102
+    def capacity(self) -> int | Capacities | None: ...  # noqa: D102
 
     @property
     def mode(self) -> Mode: ...  # noqa: D102
@@ -80,9 +85,9 @@ class LimitedSource:
     key: str
 
 
-def limit_values(limit: SpikeLimit, buffer: str) -> dict[str, float]:
+def limit_values(limit: SpikeLimit, buffer: str, capacity: int) -> dict[str, float]:
     """Return the values of a source's parameters, by name, before the first update."""
-    return {f"{buffer}_{_CAPACITY}": float(limit.capacity), f"{buffer}_{_KEY}": choice_key(limit, buffer, 0)}
+    return {f"{buffer}_{_CAPACITY}": float(capacity), f"{buffer}_{_KEY}": choice_key(limit, buffer, 0)}
 
 
 def limited_sources(program: StepProgram) -> dict[str, LimitedSource]:
@@ -91,13 +96,26 @@ def limited_sources(program: StepProgram) -> dict[str, LimitedSource]:
     return {b: LimitedSource(b, f"{b}_{_CAPACITY}", f"{b}_{_KEY}") for b in buffers}
 
 
+def limits_of(program: StepProgram) -> dict[str, tuple[float, float]]:
+    """Return the capacity and the key of the choice of each limited source, by buffer."""
+    values = {name: float(p.value) for name, p in program.parameters.items() if is_limit_value(name)}
+    return {buffer: (values[found.capacity], values[found.key]) for buffer, found in limited_sources(program).items()}
+
+
+def without_limits(program: StepProgram) -> StepProgram:
+    """Return the program of a machine, whose relays choose spikes: no parameter says how many."""
+    gone = {name for found in limited_sources(program).values() for name in (found.capacity, found.key)}
+    parameters = {name: p for name, p in program.parameters.items() if name not in gone}
+    return replace(program, parameters=parameters, buffers={name: b for name, b in program.buffers.items() if name not in gone})
+
+
 def is_limit_value(name: str) -> bool:
     """Return whether a parameter, by its name in the program, belongs to a limited source."""
     return name.endswith((f"_{_CAPACITY}", f"_{_KEY}"))
 
 
 def choice_key(limit: SpikeLimit, buffer: str, update: int) -> float:
-    """Return the key of the choice for an update of a training."""
+    """Return the key of the choice for an update."""
     if limit.policy == "lowest":
         return LOWEST
     digest = hashlib.blake2b(f"{limit.seed} {update} {buffer}".encode(), digest_size=_KEY_BYTES).digest()
@@ -111,7 +129,7 @@ def scores(key: int, step: int, ids: npt.NDArray[Any]) -> npt.NDArray[np.uint32]
 
 
 def _mixed(x: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]:
-    """A bijection of the unsigned integers of 32 bits in which every bit depends on every other (shifts and odd factors, as in murmur3)."""
+    """Hash unsigned integers of 32 bits by a bijection in which every bit depends on every other (as in murmur3)."""
     x = (x ^ (x >> np.uint32(16))) * np.uint32(0x85EBCA6B)
     x = (x ^ (x >> np.uint32(13))) * np.uint32(0xC2B2AE35)
     return x ^ (x >> np.uint32(16))

@@ -17,7 +17,7 @@ from snnc.compiler.machines.target_file import merge, read_toml, target_from
 __all__ = ["load_target", "nearest", "parse_target", "target_names", "target_text"]
 
 Others: TypeAlias = Mapping[str, Sequence[str]]
-"""Targets that no file describes, and what else people call them: a message about an unknown target lists them too."""
+"""Targets without a file, with their synonyms; a message about an unknown target lists them too."""
 _NONE: Final[Others] = MappingProxyType({})
 
 
@@ -32,7 +32,7 @@ def target_text(name_or_path: str | Path, others: Others = _NONE) -> str:
     Raises
     ------
     UnknownTargetError
-        Neither such a name nor such a file exists.
+        The text is neither the name of a machine nor the path of a file.
     TargetFileError
         The file cannot be read.
     """
@@ -84,7 +84,7 @@ def load_target(name_or_path: str | Path, others: Others = _NONE) -> Target:
     Raises
     ------
     UnknownTargetError
-        Neither such a name nor such a file exists.
+        The text is neither the name of a machine nor the path of a file.
     TargetFileError, UnknownTargetKeyError, MissingTargetKeyError, TargetValueError, MachineSizeError, LinksError, UnreachableChipError
         The file is not the description of a machine.
 
@@ -102,7 +102,7 @@ def parse_target(text: str, where: str) -> Target:
 
 
 def _values(text: str, where: str) -> dict[str, Any]:
-    """Values of a file, over those of the machine that it extends."""
+    """Return the values of a file, over those of the machine that it extends."""
     values = read_toml(text, where)
     base = values.pop("extends", None)
     if base is None:

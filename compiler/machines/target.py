@@ -38,7 +38,7 @@ class Links:
     switch: int = 0
 
     def wires(self, chips: int) -> tuple[Wire, ...]:
-        """All wires between the chips ``0 … chips - 1``; a switch counts as chip number `chips`."""
+        """Return all wires between the chips ``0 … chips - 1``; a switch counts as chip number `chips`."""
         size = self.chips_per_machine
         machines = -(-chips // size)
         found = [(m * size + a, m * size + b, n) for m in range(machines) for a, b, n in self.inside]
@@ -210,5 +210,5 @@ def _tuples(wires: list[list[int]]) -> tuple[Wire, ...]:
 
 
 def differ_in_clock_only(one: Target, other: Target) -> bool:
-    """Whether two machines of one chip differ in nothing but the clock."""
+    """Return whether two machines of one chip differ in nothing but the clock."""
     return replace(one, name=other.name, device=other.device, clock_hz=other.clock_hz) == other and other.chips == 1

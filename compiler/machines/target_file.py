@@ -40,7 +40,7 @@ _NOT_ZERO: Final = frozenset(
 )
 LEAST: Final = 1e-6
 MOST: Final = 1e18
-"""Range of nonzero numbers, so that cycles, seconds and bytes are finite, too."""
+"""Largest nonzero number; with :data:`LEAST`, it keeps cycles, seconds and bytes finite."""
 
 
 _LARGEST: Final[Mapping[str, int]] = {
@@ -198,7 +198,7 @@ def _check_links(target: Target, where: str) -> None:
 
 
 def _unreached(chips: int, links: Links) -> list[int]:
-    """Chips that cannot be reached from chip 0."""
+    """Return the chips that cannot be reached from chip 0."""
     wires: nx.Graph[int] = nx.Graph((a, b) for a, b, _ in links.wires(chips))
     wires.add_node(0)
     reached = nx.node_connected_component(wires, 0)

@@ -8,7 +8,7 @@ from snnc.compiler.neurons.expression import Assignment, Call, Expression, Numbe
 
 
 def binary_names(assignments: Iterable[Assignment]) -> frozenset[str]:
-    """Names whose value is provably 0 or 1."""
+    """Return the names whose value is provably 0 or 1."""
     found: set[str] = set()
     for assignment in assignments:
         if is_binary(assignment.value, found):
@@ -17,7 +17,7 @@ def binary_names(assignments: Iterable[Assignment]) -> frozenset[str]:
 
 
 def is_binary(expression: Expression, known: Collection[str] = ()) -> bool:
-    """True if `expression` is a step, a comparison, or a product, complement, choice of such."""
+    """Return whether `expression` is a spike, a comparison, or a product, complement or choice of these."""
     match expression:
         case Number(value):
             return value in (0.0, 1.0)

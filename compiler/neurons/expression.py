@@ -229,7 +229,7 @@ def _text(expression: Expression, outer: int) -> str:
 
 
 def symbols(expression: Expression) -> Iterator[str]:
-    """Names that `expression` reads, left to right, repeated as often as they occur."""
+    """Yield the names that `expression` reads, left to right, repeated as often as they occur."""
     match expression:
         case Symbol(name):
             yield name

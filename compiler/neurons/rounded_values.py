@@ -1,7 +1,7 @@
 """Values of the backward pass that can be stored in 16 bits, and the offsets subtracted before rounding.
 
-Rounding keeps signs. A state that is compared with a threshold is therefore kept as its distance from the threshold: the backward pass sees
-the actual spikes, and the surrogate's slope, steepest there, has an error of at most 1 in 2^8 (bfloat16) or in 2^11 (float16). A value
+Rounding keeps signs. A state that is compared with a threshold is therefore stored as its distance from the threshold: the backward pass
+sees the actual spikes, and the surrogate's slope, steepest there, has an error of at most 1 in 2^8 (bfloat16) or in 2^11 (float16). A value
 that is used for a decision in another way stays float32.
 """
 
@@ -36,7 +36,7 @@ def rounded_values(kernel: Kernel) -> dict[str, Expression]:
 
 
 def _centres(expression: Expression, names: Collection[str], parameters: Collection[str]) -> set[Expression]:
-    """Constants that one of `names` is compared with, or that are subtracted from it."""
+    """Return the constants that one of `names` is compared with, or that are subtracted from it."""
     match expression:
         case Call("sub" | "gt" | "ge", (Symbol(name), Number() | Symbol() as centre)) if name in names and _constant(centre, parameters):
             return {centre}
@@ -46,7 +46,7 @@ def _centres(expression: Expression, names: Collection[str], parameters: Collect
 
 
 def _constant(expression: Expression, parameters: Collection[str]) -> bool:
-    """Whether `expression` is the same at all steps."""
+    """Return whether `expression` is the same at all steps."""
     return set(symbols(expression)) <= set(parameters)
 
 
@@ -60,7 +60,7 @@ class _Rounding:
         self._authored = any(_compares(a.value) for a in kernel.forward)
 
     def decides(self) -> bool:
-        """Whether that would change more than the size of a value."""
+        """Return whether that would change more than the size of a value."""
         try:
             for assignment in self.kernel.backward:
                 self._kinds[assignment.target] = self._kind(assignment.value)

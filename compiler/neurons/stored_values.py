@@ -76,7 +76,7 @@ class _Search:
             self.run(stored | {choice})
 
     def recomputed(self, stored: Collection[str]) -> frozenset[str]:
-        """Values that the adjoint recomputes."""
+        """Return the values that the adjoint recomputes."""
         found: set[str] = set()
         todo = list(self.needed)
         while todo:

@@ -40,7 +40,7 @@ class DivideAverages:
 
 
 def _counts(name: str, operation: _Average, shape: Shape) -> Array | None:
-    """The divisor of an average of values of `shape`; None for other operations."""
+    """Return the divisor of an average of values of `shape`; None for other operations."""
     match operation:
         case Pool(kind="average"):
             return functools.reduce(np.multiply.outer, windows_of(name, operation, shape).taps_inside(operation.count_padding))

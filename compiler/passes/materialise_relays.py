@@ -38,13 +38,13 @@ class MaterialiseRelays:
 
 
 def _weightless(graph: Graph) -> list[str]:
-    """Operations without weights: sums first, because the treatment of their inputs depends on the result."""
+    """Return the operations without weights: sums first, because the treatment of their inputs depends on the result."""
     sums = [name for name, _ in graph.of_type(Add)]
     return sums + [name for name, o in graph.of_type(Flatten, OneToOne) if isinstance(o, Flatten) or o.weight is None]
 
 
 def _is_view(graph: Graph, name: str) -> bool:
-    """A Flatten or Reshape between a population or input and the network's outputs, or an identity before populations."""
+    """Return whether a node is a Flatten or Reshape between a population or input and the outputs, or an identity before populations."""
     operation = graph.operation(name)
     if not isinstance(operation, Flatten | Reshape | OneToOne) or (isinstance(operation, OneToOne) and operation.weight is not None):
         return False

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Final
 
-from snnc.compiler.ir.arrays.sizes import FLOAT
+from snnc.compiler.ir.arrays.sizes import FLOAT, LABEL_BYTES
 from snnc.compiler.ir.plan import Block, BusPlan, ConnectionPlan, Plan, PopulationPlan
 from snnc.compiler.tiles.bounds import balance_bound, ideal_bound
 from snnc.compiler.tiles.cycles.predict import cycles_by_tile, phase, supersteps
@@ -20,8 +19,6 @@ from snnc.compiler.tiles.placement.search import Priced
 from snnc.compiler.tiles.placement.tile_range import TileRange
 from snnc.compiler.tiles.problem import MappingProblem
 from snnc.compiler.tiles.relays.buses import Bus, sequence_bytes
-
-LABEL_BYTES: Final = 4
 
 
 def write_plan(name: str, best: Priced, activity_source: str, usable: int, strategy: str) -> Plan:
@@ -84,14 +81,18 @@ def write_estimate(name: str, best: Priced, activity_source: str) -> Plan:
 
 
 def host_bytes(problem: MappingProblem) -> int:
-    """Bytes that the host sends: inputs of all steps (some more than once, with segments) and, in training, a label for each sample.
+    """Bytes that the host sends: inputs of all steps (some more than once, with segments) and, in training, the targets of each sample.
 
     A caller whose loss is external sends the adjoint of the output instead.
     """
     network = problem.network
-    each = FLOAT * problem.steps * network.loss_width if network.external else LABEL_BYTES * problem.training
+    each = LABEL_BYTES * problem.training
+    if network.external:
+        each = FLOAT * problem.steps * network.loss.width
+    elif problem.training and (targets := network.loss.targets(problem.steps)):
+        each = FLOAT * targets
     for source in problem.network.inputs:
-        turns = 1 if source.static else problem.segments.input_turns
+        turns = 1 if source.static else problem.segments.input_transfers
         each += turns * sequence_bytes(source, problem.buses, problem.steps_stored(source), problem.mode, bits=problem.bits)
     return problem.batch * each
 

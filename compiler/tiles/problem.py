@@ -112,7 +112,7 @@ class MappingProblem:
     @property
     def loss_parts(self) -> int:
         """Summands of a sample's loss: one per worker if every step has its own loss."""
-        return self.target.workers if self.network.loss_parts_of_workers else 1
+        return self.target.workers if self.network.loss.reads_steps else 1
 
     def numbers_of_relay(self, bus: Bus) -> int:
         """Numbers with which a relay requests further windows of `bus`."""
@@ -172,13 +172,13 @@ class MappingProblem:
         lag = self.largest_lag(source)
         if source.external:
             return self.segments.steps_streamed(min(bus.lag for bus in self.buses_of(source)), lag)
-        return self.segments.steps_relayed(lag) + self.segments.boundaries_behind * self.segments.steps_behind(lag)
+        return self.segments.steps_relayed(lag) + self.segments.boundaries_with_steps * self.segments.steps_before(lag)
 
     @cached_property
     def sources_at_boundaries(self) -> tuple[BusSource, ...]:
         """Sources of which relays keep steps at boundaries."""
         inner = [source for source in self.network.sources if not source.external]
-        return tuple(source for source in inner if self.segments.steps_behind(self.largest_lag(source)))
+        return tuple(source for source in inner if self.segments.steps_before(self.largest_lag(source)))
 
     def largest_lag(self, source: BusSource) -> int:
         """Number of iterations in which a step of a source is shown."""

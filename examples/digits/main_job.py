@@ -63,6 +63,7 @@ def main() -> None:
             snnc("train", folder, "--data", HERE / "digits.npz", "--epochs", EPOCHS, "--record", 2)
     snnc("inspect", folder, "--format", "text")
     snnc("inspect", folder, "--format", "html", "-o", work / "report.html")
+    snnc("inspect", folder, "--format", "svg", "-o", work / "picture.svg")
 
     (before, loss_before), (after, loss_after) = results
     print(f"""

@@ -1,4 +1,4 @@
-"""Compile a small network for spoken digits, and write small files in the format of SHD to train it on.
+"""Compile a small recurrent network for spoken digits, and write small files in the format of SHD to train it on.
 
     python examples/spoken_digits/make.py somewhere
     snnc train somewhere/build --recipe somewhere/shd.toml
@@ -43,7 +43,7 @@ def main(folder):
     folder.mkdir(parents=True, exist_ok=True)
     write(folder / "shd_train.h5", 128, 1)
     write(folder / "shd_test.h5", 32, 2)
-    net = snnc.Sequential(70, snnc.Dense(64), snnc.LIF(beta=0.9), snnc.Dense(20), snnc.LI(beta=0.95), name="spoken_digits")
+    net = snnc.Sequential(70, snnc.Dense(64), snnc.Recurrent(snnc.LIF(beta=0.9)), snnc.Dense(20), snnc.LI(beta=0.95), name="spoken_digits")
     options = {"steps": 40, "batch": 16, "loss": "ce_mean_membrane", "optimizer": "adam", "surrogate": "fast_sigmoid:10"}
     snnc.compile(net, "cpu", output=folder / "build", overwrite=True, **options).close()
     recipe = Path(__file__).with_name("shd.toml")

@@ -117,9 +117,9 @@ def match(n: Node, where: str, batch: int) -> MatchedOperation:
     Raises
     ------
     NoSpikingFormError
-        It has no counterpart in a spiking network.
+        The operation has no counterpart in a spiking network.
     BatchAxisError
-        It mixes samples.
+        The operation mixes samples.
     """
     if len(n.shape) < 2 or n.shape[0] != batch:
         raise _mixes(n, where, batch)

@@ -13,7 +13,7 @@ from snnc.frontends.common.execute import GraphRunner
 from snnc.frontends.onnx.errors import OnnxLimitError
 
 _ROOM: Final = 2**24
-"""Numbers that one array of a run is to hold, if more than one sample is in it."""
+"""Numbers that one array of a run may hold if it holds more than one sample."""
 MAX_NUMBERS: Final = 2**27
 MAX_WORK: Final = 40_000_000_000
 
@@ -60,7 +60,7 @@ def check_affordable(graph: Graph, ports: PortMap) -> None:
 
 
 def _widest(graph: Graph, ports: PortMap) -> int:
-    """Numbers that the largest operation holds for one sample: all taps of all windows, or its values."""
+    """Return the number of values that the largest operation holds for one sample: all taps of all windows, or its values."""
     sizes: Sequence[int] = [size(port.shape) for port in ports.values()]
     for name, operation in graph.of_type(Conv, Pool):
         kernel = operation.weight.shape[2:] if isinstance(operation, Conv) else operation.kernel

@@ -44,7 +44,7 @@ def from_text(text: object) -> dict[str, Any]:
     Raises
     ------
     GraphDataError
-        It is not a JSON object, or is too long.
+        The text is not a JSON object, or is too long.
     """
     if not isinstance(text, str) or len(text) > LONGEST:
         raise GraphDataError(f"the description is not a text of at most {LONGEST:,} characters.")

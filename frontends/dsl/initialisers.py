@@ -185,7 +185,7 @@ class Orthogonal:
         Raises
         ------
         ValueError
-            It is not a matrix.
+            The shape is not that of a matrix.
         """
         if len(shape) < 2:
             raise ValueError(f"Orthogonal() draws complete matrices, and shape {shape} is not one")

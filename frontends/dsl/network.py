@@ -135,7 +135,7 @@ class Network:
         Raises
         ------
         GroupError
-            Their shapes do not agree.
+            The shapes of the nodes do not agree.
 
         Examples
         --------
@@ -167,7 +167,7 @@ class Network:
         Raises
         ------
         SnncError
-            They do not fit `source` or each other.
+            The connections do not fit `source` or each other.
 
         Examples
         --------
@@ -351,7 +351,7 @@ class Network:
         Raises
         ------
         EmptyNetworkError
-            There is no input, no population, or no possible output.
+            The network has no input, no population, or no possible output.
         """
         graph = self._graph.copy()
         for kind, word in ((Input, "input"), (Population, "population")):
@@ -373,7 +373,7 @@ class Network:
         return graph_text(self._graph, "Network")
 
     def _repr_html_(self) -> str:
-        """The representation in a notebook."""
+        """Return the representation in a notebook."""
         return graph_html(self._graph, "Network")
 
     def _node(self, name: str, shape: Shape) -> NetworkNode:
@@ -423,7 +423,7 @@ def _reached_at_once(graph: Graph, name: str) -> set[str]:
 
 
 def _readers(graph: Graph, name: str) -> set[str]:
-    """Populations other than `name` that `name` feeds."""
+    """Return the populations other than `name` that `name` feeds."""
     found, open_ = set(), [e.target for e in graph.outgoing(name)]
     while open_:
         node = open_.pop()

@@ -115,7 +115,7 @@ def grouped(network: Network, members: tuple[NetworkNode, ...], name: str | None
     Raises
     ------
     GroupError
-        There is none, or their shapes differ after the first axis.
+        There are no members, or their shapes differ after the first axis.
     """
     if not members:
         raise GroupError("a group needs at least one node; give net.group(a, b).")

@@ -31,7 +31,7 @@ def delay_steps(node: NirNode, dt: float, notes: list[str]) -> Array:
     Raises
     ------
     NirError
-        It is negative, or longer than snnc can store.
+        The delay is negative, or longer than snnc can store.
     """
     seconds = np.asarray(node.fields["delay"], np.float64)
     if seconds.min() < 0:

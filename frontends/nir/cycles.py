@@ -59,17 +59,17 @@ def _walk(immediate: Mapping[str, list[str]], starts: list[str]) -> Iterator[Edg
     for start in starts:
         if start in done:
             continue
-        way = {start: iter(immediate[start])}
-        while way:
-            name, targets = next(reversed(way.items()))
+        path = {start: iter(immediate[start])}
+        while path:
+            name, targets = next(reversed(path.items()))
             target = next(targets, None)
             if target is None:
                 done.add(name)
-                del way[name]
-            elif target in way:
+                del path[name]
+            elif target in path:
                 yield name, target
             elif target not in done:
-                way[target] = iter(immediate[target])
+                path[target] = iter(immediate[target])
 
 
 def _moved(edge: Edge, flat: Flat, delayed: Mapping[Edge, int]) -> Edge:

@@ -109,7 +109,7 @@ def find_dialect(name: str) -> Dialect:
     Raises
     ------
     NirDialectError
-        There is none.
+        No dialect has this name.
     """
     if name not in DIALECTS:
         raise NirDialectError(f"the dialect {name[:60]!r} is not known; choose one of {', '.join(DIALECTS)}.")

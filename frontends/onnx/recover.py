@@ -39,7 +39,7 @@ from snnc.frontends.onnx.reroll.rearrange import broadcast_out, rearranged
 from snnc.frontends.onnx.reroll.retime import retime
 from snnc.frontends.onnx.reroll.roll import READINGS, Roller
 from snnc.frontends.onnx.reroll.step import RecoveredStep, Result, check_operations
-from snnc.frontends.onnx.reroll.timeline import GraphTimeline, check_extent, extend, find_axes, static_timeline, timeline
+from snnc.frontends.onnx.reroll.timeline import GraphTimeline, check_extent, extend, find_axes, input_timeline, static_timeline
 
 _REPLICAS: Final = 4
 MIN_STEPS: Final = 3
@@ -102,8 +102,8 @@ def recover(source: ParsedFile, sizes: Mapping[str, int], dynamic: Mapping[str, 
     if axes:
         open_time = any(source.inputs[n][a] in dynamic for n, a in axes.items())
         try:
-            line = timeline(pool, axes, 0)
-            return _unrolled(source, pool, line, shapes, None if open_time else line.steps, outputs)
+            timeline = input_timeline(pool, axes, 0)
+            return _unrolled(source, pool, timeline, shapes, None if open_time else timeline.steps, outputs)
         except OnnxError:
             pairs = _packed_pairs(axes, inputs, outputs)
             if not pairs.outputs:
@@ -118,8 +118,8 @@ def recover(source: ParsedFile, sizes: Mapping[str, int], dynamic: Mapping[str, 
             raise with_advice(error, pool, pairs.outputs) from None
         found.graph.assumptions.extend(guess_notes(pairs))
         return replace(found, carried=pairs.outputs)
-    line = static_timeline(pool, outputs)
-    return _unrolled(source, pool, line, shapes, line.steps, outputs)
+    timeline = static_timeline(pool, outputs)
+    return _unrolled(source, pool, timeline, shapes, timeline.steps, outputs)
 
 
 def _run(source: ParsedFile, pool: NodePool, inputs: Mapping[str, Node], step: int | None = None) -> dict[str, Node]:
@@ -133,25 +133,25 @@ def _run(source: ParsedFile, pool: NodePool, inputs: Mapping[str, Node], step: i
 
 
 def _unrolled(
-    source: ParsedFile, pool: NodePool, line: GraphTimeline, shapes: Mapping[str, Shape], steps: int | None, outputs: Mapping[str, Node]
+    source: ParsedFile, pool: NodePool, timeline: GraphTimeline, shapes: Mapping[str, Shape], steps: int | None, outputs: Mapping[str, Node]
 ) -> Imported:
     def finished(roller: Roller) -> Imported:
-        extend(line, pool)
+        extend(timeline, pool)
         results = [roll_output(pool, roller, name, node) for name, node in outputs.items()]
-        return _build_and_check(source, pool, (roller, results), shapes, line.axes, steps, outputs)
+        return _build_and_check(source, pool, (roller, results), shapes, timeline.axes, steps, outputs)
 
-    return _try_readings(line, finished)
+    return _try_readings(timeline, finished)
 
 
-def _try_readings(line: GraphTimeline, finished: Callable[[Roller], Imported]) -> Imported:
+def _try_readings(timeline: GraphTimeline, finished: Callable[[Roller], Imported]) -> Imported:
     """Roll up and finish; if no initial state explains the file, try another assignment of values to steps."""
-    first = Roller(line)
+    first = Roller(timeline)
     try:
         return finished(first)
     except _UNEXPLAINED as error:
         for reading in READINGS[1:] if first.moved else ():
             with suppress(OnnxError):
-                return finished(Roller(line, reading))
+                return finished(Roller(timeline, reading))
         raise error
 
 
@@ -192,7 +192,7 @@ def _single_step(
             rows[name].append(node)
         states = {n: outputs[o] for n, o in pairs.items()}
     axes = dict.fromkeys(sequences, 0)
-    line = timeline(pool, axes, count)
+    timeline = input_timeline(pool, axes, count)
     for name, nodes in rows.items():
         if nodes[-1].value is not None:
             raise ReadoutError(f"the output '{name}' is constant; it does not depend on the inputs.")
@@ -202,7 +202,7 @@ def _single_step(
         results = [Result(n, roller.roll(dict(enumerate(r))), "all", 0, r[-1].shape, tuple(r)) for n, r in rows.items()]
         return _build_and_check(source, pool, (roller, results), full, axes, None)
 
-    found = _try_readings(line, finished)
+    found = _try_readings(timeline, finished)
     graph = found.graph
     paired = ", ".join(f"{i} -> {o}" for i, o in pairs.items())
     graph.assumptions.append(f"The file is one time step; its states continue as {paired}.")
@@ -235,18 +235,18 @@ def _build_and_check(
     results = [replace(r, value=v) for r, v in zip(results, moved, strict=True)]
     if any(r.readout != "all" for r in results):
         results = accumulated(roller, results)
-    line = roller.line
+    timeline = roller.timeline
     file = FileFacts(source.title, shapes, steps, set(source.inputs) | set(source.graph.outputs), source.detach)
     try:
         built = _graph_of(RecoveredStep(roller.classes, axes, results), file)
     except (StepGraphError, NotYetError) as error:
         built = _graph_of_one_sample(RecoveredStep(roller.classes, axes, results, batched=False), file, error)
-    if line.steps < MIN_STEPS:
+    if timeline.steps < MIN_STEPS:
         raise NoTimeError(
-            f"the file has {line.steps} time steps; snnc needs {MIN_STEPS} to see how a step repeats. "
+            f"the file has {timeline.steps} time steps; snnc needs {MIN_STEPS} to see how a step repeats. "
             "Export more steps, or a single step with its states as inputs and outputs."
         )
-    graph, found = built.graph, Imported(built.graph, built.traces, Inputs(axes, shapes, line.steps), pool)
+    graph, found = built.graph, Imported(built.graph, built.traces, Inputs(axes, shapes, timeline.steps), pool)
     graph.assumptions.extend(_lost_states(graph))
     if source.detach is not None:
         graph.assumptions.extend(sentence(graph, source.detach))

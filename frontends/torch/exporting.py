@@ -43,7 +43,7 @@ def require_torch() -> Any:
     Raises
     ------
     ToolMissingError
-        It is not installed.
+        PyTorch is not installed.
     """
     try:
         import torch
@@ -102,7 +102,7 @@ def export_evaluated(module: Any, examples: Mapping[str, npt.ArrayLike], folder:
     TorchModuleError
         `module` is not a module, or an argument is missing.
     TorchExportError
-        Neither of PyTorch's exporters accepts it.
+        Neither of PyTorch's exporters accepts the module.
     ToolMissingError
         PyTorch is not installed.
     """

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from snnc.compiler.ir.graph import Array
 
-_NEAR: Final = 2e-6
+_TOLERANCE: Final = 2e-6
 """Relative error of a sigmoid that PyTorch computed in float32."""
 
 
@@ -74,7 +74,7 @@ def forms(name: str, tensor: Array, value: Array, original: Array | None) -> lis
     return [
         Form(name, function=function)
         for function, (forward, _) in FUNCTIONS.items()
-        if np.isclose(forward(tensor).reshape(-1)[0], original.reshape(-1)[0], rtol=_NEAR, atol=0)
+        if np.isclose(forward(tensor).reshape(-1)[0], original.reshape(-1)[0], rtol=_TOLERANCE, atol=0)
     ]
 
 

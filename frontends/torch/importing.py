@@ -67,7 +67,7 @@ def from_torch(module: Any, example: Any, *, steps: int | None = None, train: bo
     StateLostError
         The module is one step and forgets its states.
     TorchExportError
-        Neither of PyTorch's exporters accepts it.
+        Neither of PyTorch's exporters accepts the module.
     OnnxError
         The exported file is not a network that snnc can read.
     ToolMissingError

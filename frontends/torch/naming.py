@@ -67,7 +67,7 @@ def copy_learnable(graph: Graph, module: Any) -> None:
     for name, population in graph.of_type(Population):
         ours = _parameters(population)
         own = {n: t for n, t in trained.items() if n.rpartition(".")[0] == name}
-        others = {} if name in owners else trained  # a layer of that name says itself what it learns
+        others = {} if name in owners else trained  # a layer of that name defines what it learns
         found = {p for p, value in ours.items() for n, t in (own or others).items() if _fits(n, t, p, value)}
         replace_operation(graph, name, replace(population, learnable=population.learnable | found))
 
@@ -107,7 +107,7 @@ def _parameter_arrays(module: Any, *, trained: bool) -> dict[str, Array]:
 
 
 def _layers(module: Any) -> set[str]:
-    """Names of the layers that hold tensors."""
+    """Return the names of the layers that hold tensors."""
     return {name.rpartition(".")[0] for name in arrays(module)}
 
 
@@ -151,7 +151,7 @@ def _with_names(population: Population, new: Mapping[str, str]) -> Population:
 
 
 def _twins(module: Any) -> list[str]:
-    """Names of parameters that equal a buffer or an earlier parameter, or whose functions do."""
+    """Return the names of parameters that equal a buffer or an earlier parameter, or whose functions do."""
 
     def key_of(tensor: Any) -> tuple[tuple[int, ...], bytes]:
         return tuple(n for n in tensor.shape if n != 1), tensor.detach().cpu().numpy().tobytes()
@@ -180,7 +180,7 @@ def _same_structure(one: Graph, other: Graph) -> bool:
 
 
 def _names(graph: Graph, tensors: Mapping[str, Array], bases: Mapping[str, Array]) -> dict[str, str]:
-    """Node -> its name in the module, if exactly one layer fits and no other node has it."""
+    """Return the module's name of each node that fits exactly one layer, unless another node has the same name."""
     wanted: dict[str, str] = {}
     for name, operation in graph.of_type(*WEIGHTED, Population):
         if isinstance(operation, Population):
@@ -199,7 +199,7 @@ def _names(graph: Graph, tensors: Mapping[str, Array], bases: Mapping[str, Array
 
 
 def _owners(population: Population, tensors: Mapping[str, Array]) -> set[str]:
-    """Layers of the module that hold a parameter of `population`, and none of its names with another value; else the only matching one."""
+    """Return the layers that hold a parameter of `population` and none of its names with another value; else the only match."""
     fits, differs = set(), set()
     for parameter, value in _parameters(population).items():
         for name, tensor in tensors.items():

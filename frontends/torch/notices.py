@@ -1,4 +1,4 @@
-"""Differences between training in snnc and training the module; the sentences are shown at the start of a training."""
+"""Differences between training in snnc and training the module; the sentences are shown when training starts."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def _dropped(module: Any) -> Iterator[str]:
 
 
 def _constant(graph: Graph, module: Any, reported: Collection[str]) -> Iterator[str]:
-    """Say which parameters learn in the module only."""
+    """Name the parameters that learn in the module only."""
     learned = {(name, parameter) for name, population in graph.of_type(Population) for parameter in population.learnable}
     names = {parameter for _, parameter in learned}
     weights = [layer for _, layer in graph.of_type(*WEIGHTED) if layer.weight is not None and layer.learnable]
@@ -72,7 +72,7 @@ def _constant(graph: Graph, module: Any, reported: Collection[str]) -> Iterator[
 
 
 def unclamped(bounds: Mapping[str, tuple[float, float]], module: Any) -> Iterator[str]:
-    """Say which parameters training may move outside the module's clamps, which the network does not have."""
+    """Name the parameters that training may move outside the module's clamps, because the network has no clamps."""
     values = {name: module.get_parameter(name).detach().cpu().numpy() for name in bounds}
     inside = {name: pair for name, pair in bounds.items() if ((pair[0] < values[name]) & (values[name] < pair[1])).all()}
     for low, high in sorted(set(inside.values())):
@@ -84,7 +84,7 @@ def unclamped(bounds: Mapping[str, tuple[float, float]], module: Any) -> Iterato
 
 
 def _shared(names: list[str]) -> Iterator[str]:
-    """Say which parameters stay constant because several populations hold them."""
+    """Name the parameters that stay constant because several populations share them."""
     if names:
         yield (
             f"SNNC-W277: {_listed(names)} of the module learn there, and are constants of the network: several populations hold them, "

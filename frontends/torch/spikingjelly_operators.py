@@ -11,7 +11,7 @@ PREFIX: Final = "sj_"
 
 
 def has_spikingjelly_neurons(module: Any) -> bool:
-    """Whether `module` contains SpikingJelly's neurons."""
+    """Return whether `module` contains SpikingJelly's neurons."""
     return any(hasattr(part, "_memories") for part in module.modules())
 
 
@@ -30,7 +30,7 @@ def as_torch_operations() -> Iterator[None]:
 
 
 def reference_of(operator: Any) -> Callable[..., Any] | None:
-    """The code of an operator ``sj_NAME::forward``; None if SpikingJelly has none."""
+    """Return the code of an operator ``sj_NAME::forward``; None if SpikingJelly has none."""
     namespace = getattr(operator, "namespace", "")
     if not namespace.startswith(PREFIX) or getattr(operator, "_opname", "") != "forward":
         return None

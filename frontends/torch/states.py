@@ -68,9 +68,9 @@ def find_call_pattern(module: Any, arguments: tuple[Any, ...], title: str) -> Ca
     HiddenStateExampleError
         The module is one step, and the example has no time axis before the batch.
     StateLostError
-        It is one step that neither stores its states nor returns and accepts them.
+        The module is one step that neither stores its states nor takes and returns them.
     TorchExportError
-        It runs neither on the example nor on one step of it, or on one step that loses its states.
+        The module runs neither on the example nor on one step of it, or on one step that loses its states.
     """
     units = [part for part in module.modules() if _is_unit(part)]
     run = _watched(module, units, arguments)
@@ -182,7 +182,7 @@ def sequence_module(module: Any, pattern: CallPattern, arguments: tuple[Any, ...
 
     base: Any = torch.nn.Module
 
-    class Sequence(base):  # type: ignore[misc]  # PyTorch may not be there when types are checked
+    class Sequence(base):  # type: ignore[misc]  # PyTorch may not be installed when types are checked
         def __init__(self) -> None:
             super().__init__()
             self.module = module
@@ -217,7 +217,7 @@ def run_example(module: Any, pattern: CallPattern, arguments: tuple[Any, ...]) -
     Raises
     ------
     TorchExportError
-        It does not run.
+        The module does not run on the example.
     """
     torch = require_torch()
     try:

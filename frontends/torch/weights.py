@@ -50,7 +50,7 @@ def to_torch(trained: Any, module: Any, *, graph: Graph | None = None) -> list[s
     UnmatchedWeightError
         A weight that training changed has no counterpart in the module, or its counterpart cannot hold it.
     AmbiguousWeightError
-        It has several.
+        A weight that training changed has several counterparts in the module.
     """
     torch = require_torch()
     if not isinstance(module, torch.nn.Module):
@@ -65,7 +65,7 @@ def to_torch(trained: Any, module: Any, *, graph: Graph | None = None) -> list[s
 
 
 def _weights(trained: Any, graph: Graph | None) -> tuple[dict[str, Array], dict[str, Array]]:
-    """Trained values by label, and the values before training if known."""
+    """Return the trained values by label, and the values before training if known."""
     if isinstance(trained, Mapping):
         values = {str(name): np.asarray(value) for name, value in trained.items()}
         if graph is None:
@@ -81,7 +81,7 @@ def _weights(trained: Any, graph: Graph | None) -> tuple[dict[str, Array], dict[
 
 
 def _with_zeros(program: StepProgram, values: Mapping[str, Array]) -> dict[str, Array]:
-    """Return values with the zeros of sparse weights, which modules hold."""
+    """Return the values with the zeros of sparse weights, which modules hold."""
     found = dict(values)
     for operation in program.forward:
         if isinstance(operation, SparseProduct):
@@ -94,7 +94,7 @@ def _with_zeros(program: StepProgram, values: Mapping[str, Array]) -> dict[str, 
 
 
 def _places(module: Any, values: Mapping[str, Array], originals: Mapping[str, Array]) -> dict[str, Array]:
-    """Tensor name -> its new value."""
+    """Return the new value of each tensor by its name."""
     tensors = arrays(module)
     changed = {k: v for k, v in values.items() if k not in originals or not np.array_equal(originals[k], v)}
     found: dict[str, tuple[str, Array]] = {}

@@ -120,7 +120,7 @@ def test_a_recipe_trains_as_the_same_arguments_do(place, capsys, target):
 
 
 def test_the_example_trains(place, capsys):
-    example = Path(__file__).parents[2] / "examples/recipes/cosine.toml"
+    example = Path(__file__).parents[2] / "examples/digits/cosine.toml"
     shutil.copy(example, place / "cosine.toml")
     shutil.copy(place / "v.npz", place / "validation.npz")
     net = snnc.Sequential(6, snnc.Dense(5), snnc.LIF(beta=0.8), snnc.Dense(3), snnc.LI(), name="small")

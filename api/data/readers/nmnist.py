@@ -1,8 +1,8 @@
-"""N-MNIST: digits that a moving sensor saw, a file of 40-bit events for each.
+"""N-MNIST: digits recorded by a moving sensor, one file of 40-bit events each.
 
-An event is five bytes: x, y, and 24 bits, of which the first is the polarity and the others microseconds. The row 240 marks that the
-sensor's clock went on by 2^13 microseconds (of the ATIS sensor; it is no event). Source: Orchard, Jayawant, Cohen, Thakor, "Converting
-static image datasets to spiking neuromorphic datasets using saccades", Frontiers in Neuroscience 2015.
+An event is five bytes: x, y, and 24 bits, of which the first is the polarity and the others microseconds. The row 240 is
+no event: the clock of the ATIS sensor has overflowed, by 2^13 microseconds. Source: Orchard, Jayawant, Cohen, Thakor, "Converting static
+image datasets to spiking neuromorphic datasets using saccades", Frontiers in Neuroscience 2015.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ def fullest_tile(plan: Plan) -> int:
 
 
 def over_time(plan: Plan, emulated: Mapping[str, int] | None = None) -> tuple[OccupancySample, ...]:
-    """Return the live bytes of each superstep; for a plan without this record, those of the moment with the largest peak.
+    """Return the live bytes of each superstep; for a plan without this record, the peak.
 
     Parameters
     ----------

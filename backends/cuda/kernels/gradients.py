@@ -78,13 +78,16 @@ class Gradients:
             self.lines.append(f"window_bias_gradient({expression}, net.d_{op.target}.matrix(), rows, {_slices(op.gradient)}, warp);")
             return
         self._slice(op.gradient, int(np.prod(shape)))
-        given = f"net.{op.source.buffer}, {self._lead(op.source)}, net.d_{op.target}.matrix(), rows, {_slices(op.gradient)}, warp"
+        source = f"net.{self.steps.limits.received(op.source.buffer)}, {self._lead(op.source)}"
+        given = f"{source}, net.d_{op.target}.matrix(), rows, {_slices(op.gradient)}, warp"
         self.lines.append(f"window_gradient({expression}, {given});")
 
     def _wired(self, op: SparseWeightGradient | OneToOneWeightGradient | RescaleWeightGradient | RescaleBiasGradient) -> None:
         numbers = max(1, self._size(op.gradient))
         table, few = self.steps.connections.by_parameter(op)
-        source, lead = ("Ones()", "0") if isinstance(op, RescaleBiasGradient) else (f"net.{op.source.buffer}", self._lead(op.source))
+        source, lead = "Ones()", "0"
+        if not isinstance(op, RescaleBiasGradient):
+            source, lead = f"net.{self.steps.limits.received(op.source.buffer)}", self._lead(op.source)
         self._slice(op.gradient, -(-numbers // LANES) if few else numbers)
         given = f"{table}, {source}, {lead}, net.d_{op.target}.matrix(), rows, {_slices(op.gradient)}, warp"
         self.lines.append(f"wired_gradient<{'true' if few else 'false'}>({given});")

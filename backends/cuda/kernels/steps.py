@@ -10,8 +10,9 @@ from snnc.backends.codegen.names import comment_text
 from snnc.backends.cuda.kernels.connections import Connections, SharedWeight
 from snnc.backends.cuda.kernels.copies import HALVES
 from snnc.backends.cuda.kernels.equations import Body, backward_body, forward_body
+from snnc.backends.cuda.kernels.limits import Limits
 from snnc.backends.cuda.kernels.neurons import NeuronStruct, Sum, backward_struct, forward_struct
-from snnc.backends.cuda.kernels.sums import AddEach, AddLargest, AddProduct, Begin, Call, FromLater, Term, step_expression
+from snnc.backends.cuda.kernels.sums import AddEach, AddLargest, AddProduct, Begin, Call, FromLater, Term, ToSent, step_expression
 from snnc.backends.cuda.schedule.schedule import Feedback, KernelOrder
 from snnc.backends.native.storage import SequenceStorage, is_maximum
 from snnc.compiler.ir.plan import Precision
@@ -88,6 +89,7 @@ class Steps:
         self.program = storage.program
         self.schedule = KernelOrder(storage.program)
         self.connections = Connections(storage)
+        self.limits = Limits(storage.program)
 
     # ---- forward -----------------------------------------------------------------------------------------------------
 
@@ -164,7 +166,7 @@ class Steps:
         return [begin, *(self._input(op, port) for op in self.incoming(current, outside=False))]
 
     def _input(self, op: ConnectionOp, port: int) -> Term:
-        row = f"net.{op.source.buffer}.values({step_expression(op.source, back=False)}, item.sample + s)"
+        row = f"net.{self.limits.received(op.source.buffer)}.values({step_expression(op.source, back=False)}, item.sample + s)"
         if isinstance(op, DenseProduct):
             return self._dense(op, port)
         if isinstance(op, Convolve):
@@ -179,7 +181,7 @@ class Steps:
     def _dense(self, op: DenseProduct, port: int) -> Term:
         outputs, inputs = self.program.buffers[op.weight].shape
         step = step_expression(op.source, back=False)
-        row = f"net.{op.source.buffer}.row({step}, item.sample)"
+        row = f"net.{self.limits.received(op.source.buffer)}.row({step}, item.sample)"
         spikes = self.spikes(op.source.buffer)
         if not self.rounds_forward and spikes:
             return Call(f"add_chosen<TILE>(item, {port}, {row}, {inputs}, {self._columns(op, inputs, outputs)}, warp);")
@@ -246,6 +248,8 @@ class Steps:
     def _gradient(self, op: RecordAdjoint | InputGradient, port: int) -> Term:
         """Gradient at a step; none comes from after the sequence."""
         term = self._gradient_at(op, port)
+        if isinstance(op, DenseInputGradient) and op.source.buffer in self.limits.masked:
+            term = ToSent(port, self.limits.dropped(op.source.buffer, "t", "item.sample + s", "item.column"), term)
         return FromLater(op.source.delay, term) if op.source.delay else term
 
     def _gradient_at(self, op: RecordAdjoint | InputGradient, port: int) -> Term:
@@ -265,7 +269,7 @@ class Steps:
         forward = self.connections.operation(op.connection)
         tables, by_source = self.connections.by_target(forward), self.connections.by_source(forward)
         if is_maximum(op):
-            values = f"net.{op.source.buffer}.values(t, item.sample + s)"
+            values = f"net.{self.limits.received(op.source.buffer)}.values(t, item.sample + s)"
             return AddEach(port, f"chosen_sum({tables.by_target}, {by_source}, item.column, {values}, {delta})")
         return AddEach(port, f"wired_sum({by_source}, item.column, {delta}, {tables.weight})")
 

@@ -65,7 +65,17 @@ class FromLater:
     kind: ClassVar = "from later"
 
 
-Term: TypeAlias = Begin | AddEach | AddLargest | AddProduct | Call | FromLater
+@dataclass(frozen=True)
+class ToSent:
+    """A gradient that dropped spikes take nothing of: `dropped` is an expression of sample ``s``."""
+
+    port: int
+    dropped: str
+    term: Term
+    kind: ClassVar = "to sent"
+
+
+Term: TypeAlias = Begin | AddEach | AddLargest | AddProduct | Call | FromLater | ToSent
 
 
 def step_expression(source: BufferValue, *, back: bool) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from snnc.backends.cuda.kernels.connections import SharedWeight
 from snnc.backends.cuda.kernels.copies import LANES
+from snnc.backends.cuda.kernels.limits import LimitPhase, limit_name
 from snnc.backends.cuda.kernels.neurons import NeuronStruct
 from snnc.backends.cuda.kernels.steps import OutsideSum, StepPhase, Steps
 from snnc.backends.cuda.schedule.launches import Launch, Launches, Way
@@ -29,6 +30,7 @@ class FeedbackKernels:
     name: str
     forward_phases: tuple[StepPhase, ...]
     backward_phases: tuple[StepPhase, ...]
+    limits: tuple[LimitPhase, ...]
     forward_turns: Wavefront
     backward_turns: Wavefront
     sizes: dict[str, int]
@@ -56,6 +58,10 @@ class RecurrentCore:
         Whether gradients flow through the recurrence.
     feedback
         The kernels that run if the weights do not fit.
+    limit, source
+        Name of the limit of the spikes, and their buffer before the choice; empty if all are sent.
+    masked
+        Whether dropped spikes take no gradient.
     """
 
     name: str
@@ -70,6 +76,9 @@ class RecurrentCore:
     backward_parts: int
     goes_back: bool
     feedback: str
+    limit: str = ""
+    source: str = ""
+    masked: bool = False
 
 
 @dataclass(frozen=True)
@@ -124,6 +133,8 @@ class LaunchPlan:
         self.launches: list[Launch] = []
         self._described = Launches(steps)
         most: Counter[str] = Counter()
+        for i in steps.program.inputs:
+            self._choose(f"{i.id}_in", i.label)
         for component in steps.schedule.components:
             self._forward(component, most, trains)
         for component in reversed(steps.schedule.components if trains else ()):
@@ -160,6 +171,9 @@ class LaunchPlan:
             case Feedback(name):
                 self.launches.append(self._teams(component, "forward"))
                 self.forward.append(f"{name}.forward(net, run_of);")
+        for population in component.populations:
+            for output in self._steps.neuron_step(population).outputs:
+                self._choose(output, self._steps.population(population).label)
 
     def _backward(self, component: Component, most: Counter[str]) -> None:
         learning = [p for p in component.populations if self._steps.schedule.learns(p)]
@@ -194,10 +208,20 @@ class LaunchPlan:
                 self.launches.append(self._teams(component, "backward"))
                 self.backward.append(f"{name}.backward(net, run_of);")
 
+    def _choose(self, buffer: str, label: str) -> None:
+        """Add the choice of the spikes that a limited source sends."""
+        limits = self._steps.limits
+        if buffer in limits.sources:
+            self.forward.append(limits.choose(buffer))
+            self.launches.append(Launch("pack", "forward", label, limits.row_bytes(buffer)))
+
     def _sum(self, way: list[str], port: str, population: str, to: str) -> None:
         """Add the launches that sum inputs from outside to a current or, in the backward pass, to an output."""
         coming: Sequence[ConnectionOp | RecordAdjoint | InputGradient]
         coming = self._steps.incoming(port, outside=True) if way is self.forward else self._steps.gradients(port, outside=True)
+        masked = way is self.backward and port in self._steps.limits.masked
+        if masked:
+            coming = sorted(coming, key=lambda op: not isinstance(op, DenseInputGradient))
         for number, op in enumerate(coming):
             first = number == 0
             if isinstance(op, ConnectionOp):
@@ -210,6 +234,10 @@ class LaunchPlan:
                 call = f"launch({outside.name}, at_once, shared_bytes(WIDE), false, net, run_of);"
             way.append(call)
             self.launches.append(self._described.coming(op, self._steps.population(population).label))
+            if masked and isinstance(op, DenseInputGradient) and not any(isinstance(o, DenseInputGradient) for o in coming[number + 1 :]):
+                way.append(self._steps.limits.forget(port, to))
+                label, moved = self._steps.population(population).label, self._steps.limits.row_bytes(port) + FLOAT * self._size(port)
+                self.launches.append(Launch("pack", "backward", label, moved))
 
     def _walk(self, population: str, way: Way) -> Launch:
         return Launch(
@@ -234,21 +262,25 @@ class LaunchPlan:
 
     def _core(self, loop: RecurrentLoop, recurrence: DenseProduct, feedback: Feedback, trains: bool) -> RecurrentCore:
         op = self._steps.neuron_step(loop.population)
+        source, limits = recurrence.source.buffer, self._steps.limits
         returning = [b for b in self._steps.program.backward if isinstance(b, DenseInputGradient) and b.connection == recurrence.connection]
         return RecurrentCore(
             loop.population,
             self._size(recurrence.target),
             op.currents.index(recurrence.target),
-            op.outputs.index(recurrence.source.buffer),
+            op.outputs.index(source),
             recurrence.source.delay,
             recurrence.weight,
-            recurrence.source.buffer,
+            limits.received(source),
             f"d_{recurrence.target}",
             1 if self._steps.rounds_forward else 2,
             # Weights of float16 are more than one part of bfloat16 holds.
             1 if self._steps.half == "BFloat16" else 2,
             trains and bool(returning),
             feedback.name,
+            limit_name(source) if source in limits.sources else "",
+            source,
+            source in limits.masked,
         )
 
     def _passes_on(self, population: str) -> bool:
@@ -292,7 +324,8 @@ class LaunchPlan:
         steps = self._steps
         forward = steps.feedback_forward(feedback)
         backward = steps.feedback_backward(feedback) if trains else []
-        sizes = {phase.name: phase.size for phase in forward}
+        limits = tuple(map(steps.limits.phase, feedback.limits))
+        sizes = {phase.name: phase.size for phase in forward} | {limit.name: LANES for limit in limits}
         ops = [steps.neuron_step(p) for p in feedback.populations]
         adjoints = [op for op in steps.program.backward if isinstance(op, NeuronAdjoint) and op.population in feedback.populations]
         shared = [one for one in steps.connections.shared_weights if one.phase in feedback.populations]
@@ -300,6 +333,7 @@ class LaunchPlan:
             feedback.name,
             tuple(forward),
             tuple(backward),
+            limits,
             feedback.forward,
             feedback.backward,
             sizes,

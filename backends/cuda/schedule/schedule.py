@@ -11,9 +11,11 @@ from dataclasses import dataclass
 
 import networkx as nx
 
+from snnc.backends.cuda.kernels.limits import limit_name
 from snnc.backends.cuda.schedule.wavefront import Edge, Wavefront, wavefront
 from snnc.compiler.ir.step_operations import ConnectionOp, DenseProduct, InputGradient, NeuronAdjoint, NeuronStep
 from snnc.compiler.ir.step_program import StepProgram
+from snnc.compiler.lowering.spike_limits import limited_sources
 
 
 @dataclass(frozen=True)
@@ -27,13 +29,16 @@ class Feedback:
     populations
         All of the component, in the order of the program.
     forward, backward
-        When each of them runs.
+        When each of them runs; forward, the choice of what a source sends runs as one more.
+    limits
+        Sources within that send at most so many spikes.
     """
 
     name: str
     populations: tuple[str, ...]
     forward: Wavefront
     backward: Wavefront
+    limits: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -95,6 +100,7 @@ class KernelOrder:
         self._owner = {buffer: op.population for op in self._steps.values() for buffer in op.outputs}
         self._reader = {current: op.population for op in self._steps.values() for current in op.currents}
         self._adjoints = {op.population for op in program.backward if isinstance(op, NeuronAdjoint)}
+        self._limited = limited_sources(program)
         graph: nx.DiGraph[str] = nx.DiGraph()
         graph.add_nodes_from(self._steps)
         graph.add_edges_from((before, after) for before, after, _ in self._edges(self._steps))
@@ -126,7 +132,9 @@ class KernelOrder:
         own = [op for op in self._program.forward if isinstance(op, ConnectionOp) and self._is_within(op, members)]
         backward = [name for name in members if name in self._adjoints]
         turned = [(after, before, delay) for before, after, delay in edges]
-        feedback = Feedback(f"feedback{number}", members, wavefront(members, edges), wavefront(backward, turned))
+        limits = tuple(dict.fromkeys(op.source.buffer for op in own if op.source.buffer in self._limited))
+        ahead = wavefront([*members, *map(limit_name, limits)], self._limited_edges(own))
+        feedback = Feedback(f"feedback{number}", members, ahead, wavefront(backward, turned), limits)
         lone = own[0] if len(members) == len(own) == 1 else None
         if isinstance(lone, DenseProduct) and self._program.buffers[lone.source.buffer].kind == "spikes":
             return RecurrentLoop(members[0], lone, feedback)
@@ -135,6 +143,17 @@ class KernelOrder:
     def _is_within(self, op: ConnectionOp, members: Collection[str]) -> bool:
         owner = self._owner.get(op.source.buffer)
         return owner is not None and owner in members and self._reader[op.target] in members
+
+    def _limited_edges(self, own: Collection[ConnectionOp]) -> list[Edge]:
+        """Connections, where what reads a limited source reads what was chosen after its step."""
+        found: list[Edge] = []
+        for op in own:
+            buffer, owner = op.source.buffer, self._owner[op.source.buffer]
+            if buffer in self._limited:
+                found.append((owner, limit_name(buffer), 0))
+                owner = limit_name(buffer)
+            found.append((owner, self._reader[op.target], op.source.delay))
+        return found
 
     def _edges(self, members: Collection[str]) -> list[Edge]:
         """Connections among some populations, with delays."""

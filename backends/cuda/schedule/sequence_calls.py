@@ -208,7 +208,7 @@ class SequenceCalls:
 
     def _first(self, source: BufferValue) -> str:
         """C++ of the row that step 0 of the first sample reads."""
-        return f"net.{source.buffer}.row({-source.delay}, 0)"
+        return f"net.{self.steps.limits.received(source.buffer)}.row({-source.delay}, 0)"
 
     def _rows(self, source: BufferValue) -> str:
         first = self._first(source)

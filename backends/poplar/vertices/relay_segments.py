@@ -67,12 +67,13 @@ def counters(net: PoplarNetwork) -> list[tuple[str, str]]:
     """Variables that the forward pass counts in, and what makes a tensor of each."""
     found = [(f"{name}_lost_near", ".all") for name, store in net.stores.items() if store.drops_support]
     found += [(f"{bus.id}_lost", ".all") for bus in net.plan.buses if bus.kind == "events" and bus.capacity < bus.width]
+    found += [(f"{name}_dropped", ".all") for name, store in net.stores.items() if store.limited]
     return found + ([("forward_round_count", "")] if net.further.forward else [])
 
 
 def add_relay_boundaries(net: PoplarNetwork, assembly: Assembly, store: Store) -> None:
     """Add what the relays of a population keep at boundaries, and the vertices that copy it; nothing if all lags are 1."""
-    name, behind = store.buffer, net.plan.segments.steps_behind(_lag(net, store))
+    name, behind = store.buffer, net.plan.segments.steps_before(_lag(net, store))
     if not keeps_boundary_steps(net, store):
         return
     for part, kind, width in stored_parts(store):
@@ -86,7 +87,7 @@ def add_relay_boundaries(net: PoplarNetwork, assembly: Assembly, store: Store) -
 
 def keeps_boundary_steps(net: PoplarNetwork, store: Store) -> bool:
     """Whether relays of a source keep something at boundaries."""
-    return not store.external and net.plan.segments.steps_behind(_lag(net, store)) > 0
+    return not store.external and net.plan.segments.steps_before(_lag(net, store)) > 0
 
 
 def stored_parts(store: Store) -> list[tuple[str, str, int]]:

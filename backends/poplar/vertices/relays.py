@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, TypeAlias
 
+from snnc.backends.codegen.printing import c_literal
 from snnc.backends.poplar.network import PoplarNetwork, Store
 from snnc.backends.poplar.parts import Assembly, Body, VertexLoop, class_name, connected
 from snnc.backends.poplar.vertices.gradient_windows import shown_body, support_values, window_variables
 from snnc.backends.poplar.vertices.relay_segments import add_relay_boundaries, host_ring, in_segments, keep_count, slot, slots, stored_parts
 from snnc.compiler.ir.plan import BusPlan
+from snnc.compiler.lowering.spike_limits import LOWEST
 from snnc.compiler.tiles.relays.buses import bit_words
 from snnc.compiler.tiles.vertices.control_vertices import CLOCK_VERTEX
 from snnc.compiler.tiles.vertices.relay_vertices import (
@@ -111,6 +113,8 @@ def _variables(net: PoplarNetwork, assembly: Assembly, store: Store) -> None:
             lost = assembly.variable("Parts", f"{name}_lost_near", _of_workers(net, relays, f"{name}_lost_near"))
             assembly.tensors.append(f'counter("{name}_lost_near", {lost}.all);')
             keep_count(net, assembly, lost)
+        if store.limited:
+            _limit(net, assembly, store)
     else:
         assembly.variable(
             "Parts",
@@ -145,6 +149,25 @@ def _variables(net: PoplarNetwork, assembly: Assembly, store: Store) -> None:
             lost = assembly.variable("Parts", f"{bus.id}_lost", _of_workers(net, relays, f"{bus.id}_lost"))
             assembly.tensors.append(f'counter("{counter_name(net, bus)}", {lost}.all);')
             keep_count(net, assembly, lost)
+
+
+def _limit(net: PoplarNetwork, assembly: Assembly, store: Store) -> None:
+    """Declare how many spikes of a step are sent, a value of a run, and how many were not."""
+    name, relays = store.buffer, f"{store.buffer}_relays"
+    if name in net.limits:
+        limit = assembly.variable("Parts", f"{name}_limit", f'layout.relay_numbers({relays}, poplar::FLOAT, "{name}_limit", 2)')
+        order = f"repeated(2, {limit}.all.numElements())"
+        assembly.tensors.append(f'tensor("{name}_limit", SNNC_SETTING, {{2}}, {limit}.all, {order}, true);')
+    dropped = assembly.variable("Parts", f"{name}_dropped", _of_workers(net, relays, f"{name}_dropped"))
+    assembly.tensors.append(f'counter("{name}_dropped", {dropped}.all);')
+    keep_count(net, assembly, dropped)
+
+
+def _limit_values(net: PoplarNetwork, store: Store, most: int) -> Values:
+    """C++ expressions, by field, of what is sent: where no run changes it, the lowest ids."""
+    fixed = f"layout.numbers({{{c_literal(most)}, {c_literal(LOWEST)}}}, r.tile)"
+    limit = f"{store.buffer}_limit[r.index]" if store.buffer in net.limits else fixed
+    return {"limit": limit, "dropped": f"{store.buffer}_dropped[r.index]"}
 
 
 def _of_workers(net: PoplarNetwork, relays: str, name: str) -> str:
@@ -326,6 +349,7 @@ def _event_values(net: PoplarNetwork, store: Store, buses: Sequence[BusPlan], jo
         "bits": store.bits,
         "with_support": store.with_support,
         "drops_support": store.drops_support,
+        "limited": store.limited,
     }
     if joins:
         exact = store.bits or store.buses[0].mode == "exact"
@@ -336,6 +360,8 @@ def _event_values(net: PoplarNetwork, store: Store, buses: Sequence[BusPlan], jo
             "found_ids": f"{name}_found[r.index]",
             "counts": f"{name}_counts[r.index]",
         }
+        if store.limited:
+            values |= _limit_values(net, store, max(b.capacity for b in buses))
         if store.with_support:
             values["ends"] = f"{name}_ends[r.index]"
         if store.drops_support:

@@ -22,7 +22,7 @@ def make_poptorch(machine: str = "ipu2", tiles: int = 0, ipus: int = 1) -> Modul
     tiles
         Number of tiles of the IPU; 0 for all tiles of `machine`.
     ipus
-        IPUs whose tiles a custom operation takes.
+        IPUs whose tiles a custom operation uses.
     """
     emulator = Emulator(machine, tiles, ipus)
 

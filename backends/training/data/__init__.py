@@ -1,1 +1,1 @@
-"""What a training reads: batches of arrays, of a data set, or of a stream."""
+"""Batches of a training: from arrays, a data set, or a stream."""

@@ -1,4 +1,4 @@
-"""Batches that a training runs through: cut from arrays, or read from a data set."""
+"""Batches of a training, cut from arrays or read from a data set."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Batch:
 
 
 class TrainingData(Protocol):
-    """Where the batches of a training come from.
+    """The source of a training's batches.
 
     Attributes
     ----------
@@ -53,7 +53,7 @@ class TrainingData(Protocol):
     digest
         Identifies the data, as far as they are known before they are read; a resumed training must have the same.
     agreed
-        What processes that train together must have in common, besides the labels.
+        Properties that processes that train together must share, besides the labels.
     labels
         [samples], those that are known before the data are read.
     dropped
@@ -200,12 +200,12 @@ class DataSetBatches:
 
     @property
     def digest(self) -> str:
-        """What the data set says of itself."""
+        """Digest of the data set's fingerprint."""
         return fingerprint_of(self.data)
 
     @property
     def agreed(self) -> object:
-        """Number of samples, and what the data set says of itself."""
+        """Number of samples, and digest of the data set's fingerprint."""
         return self.samples, self.digest
 
     @property
@@ -228,7 +228,7 @@ class DataSetBatches:
                 raise BatchesError(f"batch {number} of the {type(self.data).__name__} has {batch.count} samples, and {wanted}.")
             yield batch
         if number != len(sizes):
-            raise BatchesError(f"the {type(self.data).__name__} gave {number} batches in epoch {epoch}; {len(sizes)} were asked for.")
+            raise BatchesError(f"the {type(self.data).__name__} gave {number} batches in epoch {epoch}; {len(sizes)} were requested.")
 
 
 def loaded(inputs: ProgramInputs, data: Mapping[str, InputValues], labels: Array, in_time: bool) -> Batch:
@@ -242,6 +242,6 @@ def loaded(inputs: ProgramInputs, data: Mapping[str, InputValues], labels: Array
 
 
 def fingerprint_of(data: BatchedData) -> str:
-    """Return a digest of what a data set says of itself, its ``fingerprint``; of others, of the number of samples."""
+    """Return a digest of a data set's ``fingerprint``; without one, of the number of samples."""
     said = getattr(data, "fingerprint", "")
     return hashlib.sha256(f"{len(data)} {said}".encode()).hexdigest()

@@ -55,7 +55,7 @@ class StreamBatches:
 
     @property
     def batches(self) -> int:
-        """Number of batches that the stream says it has; 0: it says none."""
+        """Number of batches that the stream reports; 0: unknown."""
         return len(self._found) if isinstance(self._found, Sized) else 0
 
     def remaining(self, epoch: int, done: int, seen: str) -> tuple[list[int], Iterator[Batch]]:

@@ -1,4 +1,4 @@
-"""What a training is given, as batches: arrays, a data set, or a stream."""
+"""The training data as batches: from arrays, a data set, or a stream."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def training_data(inputs: ProgramInputs, x: Trained, y: npt.ArrayLike | None, or
     Raises
     ------
     LabelsMissingError
-        Samples have no labels, or what holds its labels was given others.
+        Samples have no labels, or a data set with labels was given others.
     BatchesError
         There is nothing to train on.
     SessionError

@@ -87,9 +87,9 @@ class TrainingRecipe:
     learning_rate: float | str | None
     """A number, or the text of a schedule; None: the optimizer's, or a function of the update."""
     labels: str
-    """SHA-256 of the labels, or of what a data set says of itself."""
+    """SHA-256 of the labels, or of a data set's fingerprint."""
     watch: str = ""
-    """The validation data and what follows from them, as text; nothing: there are none."""
+    """The validation data and their use, as text; empty: there are none."""
     gradient_window: str = ""
     """The gradient window as text; nothing: that of the session."""
     capacity: str = ""
@@ -138,7 +138,7 @@ class Position:
 
     @property
     def finished(self) -> bool:
-        """Whether nothing is left to do."""
+        """Whether the training is complete."""
         return self.ended or self.epoch >= self.until
 
     @property
@@ -209,7 +209,7 @@ def position_in(path: Path, entries: Mapping[str, Array], metadata: Mapping[str,
 
 
 def _rows(array: Array, epochs: int) -> tuple[tuple[float, float], ...]:
-    """Return what was validated: a row for each finished epoch, or none at all."""
+    """Return the validation results: a row for each finished epoch, or none at all."""
     if array.ndim != 2 or array.shape[1] != 2 or len(array) not in (0, epochs):
         raise ValueError("validation losses that do not fit the number of epochs")
     return tuple((float(loss), float(accuracy)) for loss, accuracy in array)
@@ -226,11 +226,11 @@ def check_same(found: Position, recipe: TrainingRecipe, path: Path) -> None:
     pairs = [(f.name, getattr(found.recipe, f.name), getattr(recipe, f.name)) for f in fields(TrainingRecipe)]
     shown = {"watch": "validation and its use:", "gradient_window": "gradient window"}
 
-    def told(value: object) -> object:
+    def shown_value(value: object) -> object:
         return "none" if value == "" else value
 
     texts = [
-        "labels or data set" if name == "labels" else f"{shown.get(name, name)} {told(old)}, here {told(new)}"
+        "labels or data set" if name == "labels" else f"{shown.get(name, name)} {shown_value(old)}, here {shown_value(new)}"
         for name, old, new in pairs
         if old != new
     ]

@@ -6,9 +6,10 @@ from snnc.backends.training.schedules.base import Schedule, ScheduleError, Train
 from snnc.backends.training.schedules.combined import ByEpoch, WarmUp
 from snnc.backends.training.schedules.curves import ConstantSchedule, Cosine, Exponential, LinearSchedule, OneCycle, StepSchedule
 from snnc.backends.training.schedules.plateau import Plateau
-from snnc.backends.training.schedules.text import parse_schedule, schedule_text
+from snnc.backends.training.schedules.text import FUNCTION, Scheduled, parse_schedule, schedule_text, value_text
 
 __all__ = [
+    "FUNCTION",
     "ByEpoch",
     "ConstantSchedule",
     "Cosine",
@@ -18,10 +19,12 @@ __all__ = [
     "Plateau",
     "Schedule",
     "ScheduleError",
+    "Scheduled",
     "StepSchedule",
     "TrainingPosition",
     "WarmUp",
     "parse_schedule",
     "schedule_text",
     "value_at",
+    "value_text",
 ]

@@ -12,14 +12,14 @@ from snnc.backends.runtime.errors import SessionError
 
 
 class ScheduleError(SessionError):
-    """A schedule has wrong numbers or an unknown form, or needs what the training does not have: validation, a number of batches."""
+    """A schedule has wrong numbers or an unknown form, or needs validation or a number of batches that the training does not have."""
 
     code = "SNNC-E590"
 
 
 @dataclass(frozen=True)
 class TrainingPosition:
-    """A moment of a training, before one of its updates.
+    """The position of a training before one of its updates.
 
     Attributes
     ----------
@@ -53,7 +53,7 @@ class Schedule(ABC):
         Raises
         ------
         ScheduleError
-            The value depends on something that `when` does not say.
+            The value depends on a field that `when` does not have.
         """
 
     def __call__(self, update: int) -> float:
@@ -97,7 +97,7 @@ def updates_of(epochs: float, when: TrainingPosition, schedule: Schedule) -> int
     Raises
     ------
     ScheduleError
-        Nobody knows how many updates an epoch has.
+        The number of updates of an epoch is unknown.
     """
     if when.batches is None:
         raise ScheduleError(

@@ -45,7 +45,7 @@ class WarmUp(Lasting):
 
 @dataclass(frozen=True)
 class ByEpoch(Schedule):
-    """A schedule that is asked once an epoch: its updates are epochs.
+    """A schedule of epochs instead of updates.
 
     Attributes
     ----------

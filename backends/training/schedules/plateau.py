@@ -22,7 +22,7 @@ class Plateau(Schedule):
     factor
         Factor of a reduction, below 1.
     patience
-        Epochs without a better loss that are let pass.
+        Number of epochs without a better loss before a reduction.
     threshold, threshold_mode
         Limit of an improvement: a loss below ``best * (1 - threshold)`` (``"rel"``) or ``best - threshold`` (``"abs"``).
     cooldown
@@ -30,7 +30,7 @@ class Plateau(Schedule):
     min_lr
         The least value.
     eps
-        A reduction by less is left out.
+        Smaller reductions are left out.
     """
 
     first: float

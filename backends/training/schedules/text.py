@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import MISSING, Field, fields
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from snnc.backends.training.schedules.base import Schedule, ScheduleError
 from snnc.backends.training.schedules.combined import ByEpoch, WarmUp
@@ -21,6 +21,8 @@ _NAMES: Final[dict[str, type[Schedule]]] = {
     "one_cycle": OneCycle,
     "plateau": Plateau,
 }
+Scheduled: TypeAlias = float | str | Callable[[int], float]
+"""A number, a schedule or other function of the update, or the text of a schedule."""
 _WARM_UP: Final = "warm_up"
 _BY_EPOCH: Final = "by_epoch:"
 FORMS: Final = (
@@ -76,6 +78,15 @@ def schedule_text(schedule: Callable[[int], float]) -> str | None:
     return None
 
 
+FUNCTION: Final = "function"
+"""How a checkpoint names a function that is no schedule."""
+
+
+def value_text(value: Scheduled) -> str:
+    """Return a scheduled value as a checkpoint names it: numbers, schedules as text, other functions as :data:`FUNCTION`."""
+    return (schedule_text(value) or FUNCTION) if callable(value) else repr(float(value))
+
+
 def _made(kind: type[Schedule], text: str, whole: str, **others: Any) -> Schedule:
     """Make a schedule from its arguments as text."""
     known = _fields(kind, *others)
@@ -109,7 +120,7 @@ def _value(field: Field[Any], text: str) -> Any:
 
 
 def _number(text: str) -> int | float | bool | str:
-    """Return the number or truth value that a text says; what it is not is found when the schedule is made."""
+    """Return the number or truth value of a text; the schedule checks it."""
     if text in ("true", "false"):
         return text == "true"
     if re.fullmatch(r"[+-]?\d+", text):

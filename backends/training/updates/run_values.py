@@ -3,27 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from numbers import Real
 from typing import Any, Final, TypeAlias
 
 import numpy as np
 
 from snnc.backends.runtime.engine import Engine
-from snnc.backends.runtime.errors import GradientWindowError, SpikeLimitError
-from snnc.backends.training.schedules import TrainingPosition, parse_schedule, schedule_text, value_at
+from snnc.backends.runtime.errors import GradientWindowError
+from snnc.backends.training.schedules import Scheduled, TrainingPosition, parse_schedule, value_at, value_text
+from snnc.backends.training.updates.capacities import CapacityPlan, ScheduledCapacity, SpikeLimits
 from snnc.compiler.ir.step_program import StepProgram
-from snnc.compiler.lowering.spike_limits import LOWEST, POLICIES, DropPolicy, SpikeLimit, choice_key, limited_sources
 from snnc.compiler.lowering.window_values import window_parameters
 
-Scheduled: TypeAlias = float | str | Callable[[int], float]
-"""A number, a schedule or other function of the update, or the text of a schedule."""
 WindowArgument: TypeAlias = Scheduled | tuple[Scheduled, Scheduled] | None
 """The lower end of a gradient window, or both ends (as text ``"LOW to HIGH"``); None: as it is."""
 
 _TO: Final = " to "
-FUNCTION: Final = "function"
-"""How a checkpoint names a function that is no schedule."""
 
 
 class GradientWindow:
@@ -57,7 +52,7 @@ class GradientWindow:
         if places is None:
             raise GradientWindowError(
                 "the network was compiled without a gradient window, so its gradient reaches all neurons; compile with "
-                "gradient_window=LOW, the widest one (-100 shuts out nobody)."
+                "gradient_window=LOW, the widest one (-100 excludes no neuron)."
             )
         ends = low, places.widest[1] if high is None else high
         self._check(ends, places.widest)
@@ -83,76 +78,6 @@ class GradientWindow:
             )
 
 
-class SpikeLimits:
-    """How many spikes of a source a loaded engine sends in a step, and which of them.
-
-    Parameters
-    ----------
-    program, engine
-        The program, and the engine that holds its parameters.
-    seed
-        Seed of the random choice.
-
-    Attributes
-    ----------
-    capacity, policy
-        Spikes that are sent, and how they are chosen; None if the program sends all, or its target plans it when it compiles.
-    """
-
-    def __init__(self, program: StepProgram, engine: Engine, seed: int = 0) -> None:
-        self.seed = seed
-        self._engine = engine
-        self._sources = tuple(limited_sources(program).values())
-        self._update = 0
-        self.capacity: int | None = None
-        self.policy: DropPolicy | None = None
-        if self._sources:
-            first = self._sources[0]
-            self.capacity = int(program.parameters[first.capacity].value)
-            self.policy = "lowest" if float(program.parameters[first.key].value) == LOWEST else "random"
-        self._largest = self.capacity
-
-    def set(self, capacity: float | None = None, policy: DropPolicy | None = None, update: int | None = None) -> None:
-        """Set how many spikes are sent, how they are chosen, and the update whose choice it is; None: as it is.
-
-        Raises
-        ------
-        SpikeLimitError
-            The program has no limits, or a value is out of range.
-        """
-        if self.capacity is None or self.policy is None or self._largest is None:
-            raise SpikeLimitError(
-                "the program has no capacity that a run can change; compile for the target 'reference' or 'cpu' with mode='drop' and the "
-                "largest capacity. Machines plan theirs when they compile."
-            )
-        wanted = self.capacity if capacity is None else _capacity(capacity, self._largest)
-        chosen = self.policy if policy is None else policy
-        if chosen not in POLICIES:
-            raise SpikeLimitError(f"drop is {chosen!r}; it is one of {', '.join(POLICIES)}.")
-        at = self._update if update is None else update
-        if (wanted, chosen) == (self.capacity, self.policy) and (at == self._update or chosen == "lowest"):
-            self._update = at
-            return
-        limit, values = SpikeLimit(wanted, chosen, self.seed), dict[str, float]()
-        for source in self._sources:
-            values[source.capacity] = float(wanted)
-            values[source.key] = choice_key(limit, source.buffer, at)
-        self._engine.set_parameters({name: np.array(value, dtype=np.float32) for name, value in values.items()})
-        self.capacity, self.policy, self._update = wanted, chosen, at
-
-    def rest(self) -> None:
-        """Choose as before the first update: outside of an update nothing depends on how many there were."""
-        if self._update and self.policy == "random":
-            self.set(update=0)
-
-
-def _capacity(value: Any, largest: int) -> int:
-    whole = round(float(value)) if not isinstance(value, bool) and isinstance(value, Real) and math.isfinite(value) else 0
-    if not 1 <= whole <= largest:
-        raise SpikeLimitError(f"the capacity is {value!r}; it must be a number from 1 to the compiled one, {largest}.")
-    return whole
-
-
 class RunValues:
     """The scheduled values of a training, set before each update.
 
@@ -167,7 +92,7 @@ class RunValues:
 
     Raises
     ------
-    GradientWindowError, SpikeLimitError
+    GradientWindowError, SpikeLimitError, CapacityTextError
         The program has no such value, or the argument is not one.
     ScheduleError
         A text describes no schedule.
@@ -178,11 +103,11 @@ class RunValues:
         window: GradientWindow,
         gradient_window: WindowArgument = None,
         limits: SpikeLimits | None = None,
-        capacity: Scheduled | None = None,
+        capacity: ScheduledCapacity | None = None,
     ) -> None:
         self._window = window
         self._limits = limits
-        self._capacity = parse_schedule(capacity) if isinstance(capacity, str) else capacity
+        self._capacity = None if capacity is None else CapacityPlan.of(capacity)
         if capacity is not None and limits is not None and limits.capacity is None:
             limits.set(1)  # refuses, and says why
         given = window_ends(gradient_window)
@@ -194,13 +119,13 @@ class RunValues:
 
     @property
     def capacity_text(self) -> str:
-        """The capacity as :attr:`window_text` names a window."""
-        return "" if self._capacity is None else _words(self._capacity)
+        """The capacity in the form of :attr:`window_text`."""
+        return "" if self._capacity is None else self._capacity.text
 
     @property
     def window_text(self) -> str:
-        """The gradient window as a checkpoint names it: numbers, schedules as text, functions as :data:`FUNCTION`; nothing if not given."""
-        return _TO.join(_words(end) for end in self._ends)
+        """The gradient window for a checkpoint: numbers, schedules as text, functions as :data:`FUNCTION`; nothing if not given."""
+        return _TO.join(value_text(end) for end in self._ends)
 
     def set_for(self, when: TrainingPosition) -> None:
         """Set the values of the update after `when`.
@@ -214,8 +139,7 @@ class RunValues:
             ends: list[Any] = [value_at(end, when) if callable(end) else end for end in self._ends]
             self._window.set(*ends)
         if self._limits is not None and self._limits.capacity is not None:
-            wanted = self._capacity
-            self._limits.set(value_at(wanted, when) if callable(wanted) else wanted, update=when.update)
+            self._limits.set(None if self._capacity is None else self._capacity.at(when), update=when.update)
 
 
 def window_ends(given: Any) -> list[Any]:
@@ -223,7 +147,3 @@ def window_ends(given: Any) -> list[Any]:
     if isinstance(given, str):
         return [end.strip() for end in given.split(_TO)]
     return list(given) if isinstance(given, tuple | list) else [given]
-
-
-def _words(end: Any) -> str:
-    return (schedule_text(end) or FUNCTION) if callable(end) else repr(float(end))

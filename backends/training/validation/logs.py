@@ -40,7 +40,7 @@ class CsvLog:
         self._rows = self._kept(epochs) if resumed and self.path.exists() else []
 
     def after_epoch(self, epoch: Epoch) -> None:
-        """Add a row; the file changes as a whole, so that no kill leaves half a row.
+        """Add a row; the file is replaced as a whole, so that an interruption leaves no incomplete row.
 
         Raises
         ------

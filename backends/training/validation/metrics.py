@@ -1,4 +1,4 @@
-"""Numbers that say how well a network predicts, from its scores of all validation samples."""
+"""Metrics of a network's predictions, from its scores of all validation samples."""
 
 from __future__ import annotations
 

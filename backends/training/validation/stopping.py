@@ -1,4 +1,4 @@
-"""What follows from the validation of all epochs so far: the best one, and whether to stop."""
+"""The best epoch and early stopping, from the validation of all epochs so far."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ COUNTED: Final = 16
 
 
 class ValidationSamples(Protocol):
-    """What a network is measured on."""
+    """The samples on which a network is measured."""
 
     def __len__(self) -> int:
         """Number of samples."""
@@ -103,7 +103,7 @@ class _DataSet:
 
 @dataclass(frozen=True, eq=False)
 class ValidationData:
-    """Checked validation samples and what is measured on them.
+    """Checked validation samples, and their metrics.
 
     Attributes
     ----------
@@ -168,7 +168,7 @@ def validation_data(
     BatchesError
         The data set is empty.
     MetricError
-        A metric is unknown, or nothing counts the spikes of layers.
+        A metric is unknown, or the session does not count the spikes of layers.
     SessionError
         The data do not fit the network.
     """

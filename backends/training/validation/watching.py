@@ -1,4 +1,4 @@
-"""What is watched while a network trains: validation, early stopping, the best weights, logs."""
+"""Validation, early stopping, best weights and logs of a training."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class Watching:
 
     @property
     def text(self) -> str:
-        """What a resumed training must have in common with the stopped one."""
+        """The settings that must be the same when a stopped training is resumed."""
         if self.validate is None:
             return ""
         rule = self.stopping

@@ -31,7 +31,7 @@ class TapEntries:
 
 
 def _window_places(windows: Windows) -> TapEntries:
-    """Every tap inside the input, of every window, for one channel; `weight` numbers the taps, all in C order."""
+    """Return every tap inside the input, of every window, for one channel; `weight` numbers the taps, all in C order."""
     parts = []
     for n, k, s, (before, _), d, count in zip(
         windows.size, windows.kernel, windows.stride, windows.padding, windows.dilation, windows.output, strict=True
@@ -45,7 +45,7 @@ def _window_places(windows: Windows) -> TapEntries:
 
 
 def _outer(axes: list[Ints], shape: tuple[int, ...]) -> Ints:
-    """Indices in C order of all combinations of the axes' indices."""
+    """Return the indices in C order of all combinations of the axes' indices."""
     found = axes[0]
     for indices, size in zip(axes[1:], shape[1:], strict=True):
         found = (found[:, None] * size + indices).reshape(-1)
@@ -53,7 +53,7 @@ def _outer(axes: list[Ints], shape: tuple[int, ...]) -> Ints:
 
 
 def convolution_places(windows: Windows, channels: int, groups: int, grain: int = 1) -> tuple[TapEntries, Ints]:
-    """Entries of a convolution with `channels` output channels, and the weight's element for each weight of theta.
+    """Return the entries of a convolution with `channels` output channels, and the weight's element for each weight of theta.
 
     The last axis of the kernel is reversed if its taps are consecutive, because the windows that one value reaches then have
     consecutive weights: such entries are merged into runs. Adjacent output channels, `grain` of them, also have
@@ -62,7 +62,7 @@ def convolution_places(windows: Windows, channels: int, groups: int, grain: int 
     Raises
     ------
     TooLargeError
-        There would be more entries than can be addressed.
+        The map would have more entries than can be addressed.
     """
     window, (inputs, outputs) = _window_places(windows), (windows.channels // groups, channels // groups)
     check_size((groups, inputs, outputs, max(1, len(window.source))), "a convolution, written as one entry for each pair of values,")
@@ -81,7 +81,7 @@ def convolution_places(windows: Windows, channels: int, groups: int, grain: int 
 
 
 def pooling_places(windows: Windows, count_padding: bool) -> tuple[TapEntries, Array]:
-    """Entries of a pooling, and the divisor of each target's average; `weight` numbers the taps."""
+    """Return the entries of a pooling, and the divisor of each target's average; `weight` numbers the taps."""
     window = _window_places(windows)
     check_size((windows.channels, max(1, len(window.source))), "a pooling, written as one entry for each tap,")
     channel = np.arange(windows.channels, dtype=np.int64)[:, None]
@@ -160,7 +160,7 @@ def indexed_map(op: IndexedOp, buffers: Mapping[str, Buffer]) -> IndexedMap:
     Raises
     ------
     TooLargeError
-        There would be more entries than can be addressed.
+        The map would have more entries than can be addressed.
     """
     weight, bias = getattr(op, "weight", None), getattr(op, "bias", None)
     before, after = buffers[op.source.buffer].order, buffers[op.target].order
@@ -176,7 +176,7 @@ def indexed_map(op: IndexedOp, buffers: Mapping[str, Buffer]) -> IndexedMap:
 
 @lru_cache(maxsize=32)
 def _made(op: IndexedOp, sizes: _Sizes, before: ChannelOrder | None) -> IndexedMap:
-    """Cached: a network is planned several times, in several orders and variants."""
+    """Return the map of `op`; cached, because a network is planned several times, in several orders and variants."""
     return _sorted(_placed(_map(op, sizes), before, sizes.order))
 
 
@@ -204,13 +204,13 @@ def _with_bias(found: IndexedMap, size: int, each: Ints) -> IndexedMap:
 
 
 def _constant(sizes: _Sizes, source: Ints, target: Ints, factors: Array) -> IndexedMap:
-    """Each value times the factor of its target."""
+    """Return the map that multiplies each value by the factor of its target."""
     constants, index = np.unique(factors.astype(np.float32), return_inverse=True)
     return IndexedMap(sizes.inputs, sizes.outputs, source, target, index.reshape(-1)[target], constants=constants)
 
 
 def _maximum(sizes: _Sizes, source: Ints, target: Ints, tap: Ints) -> IndexedMap:
-    """The entries of each target are numbered from 0 in the order of `tap`."""
+    """Number the entries of each target from 0, in the order of `tap`."""
     order = np.lexsort((tap, target))
     source, target = source[order], target[order]
     first = np.searchsorted(target, target, side="left")
@@ -260,7 +260,7 @@ def _size(shape: Shape | None) -> int:
 
 
 def _elements(given: Shape | None, shape: Shape) -> Ints:
-    """Element of an array of shape `given`, broadcast to `shape`, for each of its values."""
+    """Return the element of an array of shape `given`, broadcast to `shape`, for each of its values."""
     found: Ints = np.broadcast_to(np.arange(_size(given), dtype=np.int64).reshape(given or ()), shape).reshape(-1)
     return found
 
@@ -275,7 +275,7 @@ def _reduction(op: AddReduced, sizes: _Sizes) -> IndexedMap:
 
 
 def _reduced_place(op: AddReduced) -> Ints:
-    """Place of each value among those that are reduced to one."""
+    """Return the place of each value among those that are reduced to one."""
     places = np.unravel_index(np.arange(math.prod(op.shape)), op.shape)
     found: Ints = np.ravel_multi_index([places[a] for a in op.axes], [op.shape[a] for a in op.axes])
     return found

@@ -30,42 +30,42 @@ class Stream(np.random.Generator):
         self._frozen = np.random.RandomState(bits)
 
     def random(self, size: Any = None, dtype: Any = np.float64, out: Any = None) -> Any:
-        """Numbers of [0, 1): the upper 53 bits of each raw number."""
+        """Return random numbers of [0, 1): the upper 53 bits of each raw number."""
         return _converted(self._frozen.random_sample(size), dtype, out)
 
     def uniform(self, low: Any = 0.0, high: Any = 1.0, size: Any = None) -> Any:
-        """Numbers of [low, high)."""
+        """Return random numbers of [low, high)."""
         return self._frozen.uniform(low, high, size)
 
     def normal(self, loc: Any = 0.0, scale: Any = 1.0, size: Any = None) -> Any:
-        """Normal numbers, by Marsaglia's polar method."""
+        """Return normal numbers, by Marsaglia's polar method."""
         return self._frozen.normal(loc, scale, size)
 
     def standard_normal(self, size: Any = None, dtype: Any = np.float64, out: Any = None) -> Any:
-        """Normal numbers around 0 of variance 1."""
+        """Return normal numbers around 0 of variance 1."""
         return _converted(self._frozen.standard_normal(size), dtype, out)
 
     def lognormal(self, mean: Any = 0.0, sigma: Any = 1.0, size: Any = None) -> Any:
-        """``exp`` of normal numbers."""
+        """Return ``exp`` of normal numbers."""
         return self._frozen.lognormal(mean, sigma, size)
 
     def binomial(self, n: Any, p: Any, size: Any = None) -> Any:
-        """Successes among `n`, each of probability `p`."""
+        """Return the numbers of successes among `n` draws, each of probability `p`."""
         return self._frozen.binomial(n, p, size)
 
     def integers(self, low: Any, high: Any = None, size: Any = None, dtype: Any = np.int64, endpoint: bool = False) -> Any:
-        """Whole numbers of [low, high), or of [0, low)."""
+        """Return whole numbers of [low, high), or of [0, low)."""
         first, last = (0, low) if high is None else (low, high)
         return self._frozen.randint(first, np.asarray(last) + 1 if endpoint else last, size, dtype)
 
     def permutation(self, x: Any, axis: int = 0) -> Any:
-        """The numbers below `x`, or the rows of `x`, in a random order (Fisher and Yates)."""
+        """Return the numbers below `x`, or the rows of `x`, in a random order (Fisher and Yates)."""
         if axis:
             raise ValueError("only rows are put in another order")
         return self._frozen.permutation(x)
 
     def distinct(self, population: int, count: int) -> Array:
-        """`count` distinct numbers below `population`, in ascending order."""
+        """Return `count` distinct numbers below `population`, in ascending order."""
         if 4 * count > population:
             found: Array = np.sort(self._frozen.permutation(population)[:count])
             return found

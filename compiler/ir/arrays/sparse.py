@@ -14,7 +14,7 @@ from snnc.compiler.ir.graph import Array, Linear, Sparse
 
 @dataclass(frozen=True, eq=False)
 class Pattern:
-    """Places of the entries of a matrix in compressed rows; fields as in :class:`~snnc.compiler.ir.graph.Sparse`."""
+    """Positions of the entries of a matrix in compressed rows; fields as in :class:`~snnc.compiler.ir.graph.Sparse`."""
 
     indices: Array
     indptr: Array
@@ -27,17 +27,17 @@ class Pattern:
 
 
 def pattern_of(operation: Sparse) -> Pattern:
-    """The places of the entries of `operation`."""
+    """Return the positions of the entries of `operation`."""
     return Pattern(operation.indices, operation.indptr, operation.shape)
 
 
 def dense_weight(operation: Sparse) -> Array:
-    """The weight of `operation` with its zeros, [outputs, inputs].
+    """Return the weight of `operation` with its zeros, [outputs, inputs].
 
     Raises
     ------
     TooLargeError
-        It would be too large.
+        The dense weight would be too large.
     """
     check_size(operation.shape, "a sparse weight with its zeros")
     dense = np.zeros(operation.shape, operation.weight.dtype)
@@ -46,25 +46,25 @@ def dense_weight(operation: Sparse) -> Array:
 
 
 def to_linear(operation: Sparse) -> Linear:
-    """The operation with its zeros; if it learns, training would change these too."""
+    """Return `operation` as a dense Linear; if it is learnable, training would change its zeros too."""
     return Linear(dense_weight(operation), operation.bias, operation.learnable)
 
 
 def nonzeros_of(dense: Array, operation: Sparse) -> Array:
-    """The entries of a weight [outputs, inputs] at the places of those of `operation`."""
+    """Return the entries of a weight [outputs, inputs] at the positions of the entries of `operation`."""
     entries: Array = dense[pattern_of(operation).rows, operation.indices]
     return entries
 
 
 def check_pattern(name: str, operation: Sparse) -> None:
-    """Check the places of the entries of node `name` before they are used as indices.
+    """Check the positions of the entries of node `name` before they are used as indices.
 
     Raises
     ------
     ParameterShapeError
-        There is no entry, or one of the arrays is not a vector.
+        The weight has no entry, or one of the arrays is not a vector.
     SparsePatternError
-        The places are not a CSR pattern.
+        The positions are not a CSR pattern.
     """
     weight, indices, indptr, (outputs, inputs) = operation.weight, operation.indices, operation.indptr, operation.shape
     for what, array in (("weight", weight), ("indices", indices), ("indptr", indptr)):

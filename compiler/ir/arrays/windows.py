@@ -55,7 +55,7 @@ class Windows:
         )
 
     def taps_inside(self, count_padding: bool) -> tuple[Array, ...]:
-        """Number of taps that read the input (with `count_padding` the padded input), for each dimension and window."""
+        """Return the number of taps that read the input (with `count_padding` the padded input), for each dimension and window."""
         found = []
         for n, k, s, (before, after), d, count in zip(
             self.size, self.kernel, self.stride, self.padding, self.dilation, self.output, strict=True
@@ -116,7 +116,7 @@ def windows_of(name: str, operation: Conv | Pool, shape: Shape) -> Windows:
 
 
 def output_shape(name: str, operation: Conv | Pool, shape: Shape) -> Shape:
-    """Output shape of `operation` for an input of `shape`; raises as :func:`windows_of`."""
+    """Return the output shape of `operation` for an input of `shape`; raises as :func:`windows_of`."""
     windows = windows_of(name, operation, shape)
     channels = operation.weight.shape[0] if isinstance(operation, Conv) else shape[0]
     return (channels, *windows.output)

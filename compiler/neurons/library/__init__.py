@@ -1,4 +1,4 @@
-"""The library of neuron models, one file a family, in the language of :mod:`snnc.compiler.neurons.neuron`."""
+"""The library of neuron models, one file per family, in the language of :mod:`snnc.compiler.neurons.neuron`."""
 
 from __future__ import annotations
 
@@ -9,12 +9,10 @@ from snnc.compiler.neurons.library.alif import ALIF
 from snnc.compiler.neurons.library.alpha import Alpha
 from snnc.compiler.neurons.library.cuba_lif import CubaLIF
 from snnc.compiler.neurons.library.dropout import Dropout
-from snnc.compiler.neurons.library.integrators import LI, I
-from snnc.compiler.neurons.library.joins import JoinAnd, JoinIAnd
 from snnc.compiler.neurons.library.lapicque import Lapicque
-from snnc.compiler.neurons.library.lif import IF, LIF
+from snnc.compiler.neurons.library.lif import IF, LI, LIF, I
 from snnc.compiler.neurons.library.slstm import LSTM, SLSTM
-from snnc.compiler.neurons.library.stateless import Identity, Quotient, Relay, Threshold
+from snnc.compiler.neurons.library.stateless import Identity, JoinAnd, JoinIAnd, Quotient, Relay, Threshold
 from snnc.compiler.neurons.neuron import NeuronModel
 
 LIBRARY: Final[tuple[Callable[[], NeuronModel], ...]] = (

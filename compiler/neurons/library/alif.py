@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from snnc.compiler.neurons.library.resets import detached, spike_function
 from snnc.compiler.neurons.neuron import NeuronModel, neuron
 
 
@@ -43,8 +44,7 @@ def ALIF(  # noqa: N802 - the name of the neuron
     strict
         Fire above the threshold, else at or above it.
     """
-    step = "spike" if strict else "spike_ge"
-    reset = "detach(z)" if detach else "z"
+    step, reset = spike_function(strict), detached("z", detach)
     return neuron(
         "ALIF",
         states={"v": 0.0, "b": 0.0},

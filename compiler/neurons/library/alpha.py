@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from snnc.compiler.errors import NeuronDefinitionError
-from snnc.compiler.neurons.library.resets import clamped
+from snnc.compiler.neurons.library.resets import check_reset, clamped, detached, spike_function
 from snnc.compiler.neurons.neuron import NeuronModel, neuron
 
 _RESETS = {
@@ -53,12 +53,11 @@ def Alpha(  # noqa: N802 - the name of the neuron
     reset, detach, strict
         As in :class:`~snnc.compiler.neurons.library.resets.Firing`; the reset is always delayed.
     """
-    if reset not in _RESETS:
-        raise NeuronDefinitionError(f"Alpha: the reset {reset!r} is not known; choose one of {', '.join(_RESETS)}.")
+    check_reset(reset, _RESETS, "Alpha")
     if not 0 < beta < alpha <= 1:
         raise NeuronDefinitionError(f"Alpha: 0 < beta < alpha <= 1 is needed, with beta = {beta:g} and alpha = {alpha:g}.")
     a, b = clamped("alpha", clamp), clamped("beta", clamp)
-    spike = f"{'spike' if strict else 'spike_ge'}(v - threshold)"
+    spike = f"{spike_function(strict)}(v - threshold)"
     tau = "tau" if fixed_tau else f"(log({a})/(log({b}) - log({a})) + 1)"
     before = {
         "none": [],
@@ -66,7 +65,7 @@ def Alpha(  # noqa: N802 - the name of the neuron
         "subtract": ["w = inh", f"m = {tau}*(e + h)"],
     }[reset]
     lines = [
-        *([f"r = detach({spike})" if detach else f"r = {spike}"] if reset != "none" else []),
+        *([f"r = {detached(spike, detach)}"] if reset != "none" else []),
         f"e = {a}*exc + i",
         f"h = {b}*inh - i",
         *before,

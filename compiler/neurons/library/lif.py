@@ -1,9 +1,9 @@
-"""Leaky and perfect integrate-and-fire neurons."""
+"""Leaky and perfect integrate-and-fire neurons, and integrators that do not fire, for readouts."""
 
 from __future__ import annotations
 
 from snnc.compiler.neurons.library.resets import Firing, ResetMode, clamped, firing_neuron
-from snnc.compiler.neurons.neuron import NeuronModel
+from snnc.compiler.neurons.neuron import NeuronModel, neuron
 
 
 def LIF(  # noqa: N802 - the name of the neuron
@@ -62,3 +62,13 @@ def IF(  # noqa: N802 - the name of the neuron
     """Perfect integrate-and-fire: ``v' = v + i``, ``s = H(v' - threshold)``, and a reset; see :func:`LIF`."""
     firing = Firing(reset, reset_delay, detach, strict, input_kept, compensated)
     return firing_neuron("IF", firing, lambda v: f"{v} + i", {}, threshold=threshold, v_reset=v_reset)
+
+
+def LI(beta: float = 0.9, *, clamp: bool = False) -> NeuronModel:  # noqa: N802 - the name of the neuron
+    """Leaky integrator: ``v' = beta v + i``; its output is v'. `clamp` keeps `beta` between 0 and 1."""
+    return neuron("LI", states={"v": 0.0}, params={"beta": beta}, equations=f"v = {clamped('beta', clamp)}*v + i", output="v")
+
+
+def I() -> NeuronModel:  # noqa: E743, N802 - the name of the neuron (in NIR too)
+    """Integrator without leak: ``v' = v + i``; its output is v'."""
+    return neuron("I", states={"v": 0.0}, equations="v = v + i", output="v")

@@ -17,7 +17,7 @@ discards it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
@@ -58,8 +58,7 @@ class Firing:
     compensated: bool = False
 
     def __post_init__(self) -> None:
-        if self.reset not in get_args(ResetMode):
-            raise NeuronDefinitionError(f"the reset {self.reset!r} is not known; choose one of {', '.join(get_args(ResetMode))}.")
+        check_reset(self.reset, get_args(ResetMode))
         if self.compensated and (self.reset_delay or self.reset == "value"):
             raise NeuronDefinitionError('"compensated" goes with reset_delay=False and the resets subtract, zero and none.')
 
@@ -70,24 +69,21 @@ class Firing:
 
     def spike(self, membrane: str = "v") -> str:
         """Return the text of the spike."""
-        return f"{'spike' if self.strict else 'spike_ge'}({membrane} - threshold)"
+        return f"{spike_function(self.strict)}({membrane} - threshold)"
 
     def equations(self, update: Update, membrane: str = "v") -> str:
         """Return the equations that update, fire and reset `membrane`; the spike is ``s``."""
         if self.reset == "none":
             return f"{membrane} = {update(membrane)}\ns = {self.spike(membrane)}"
         if self.reset_delay:
-            return f"r = {self._detached(self.spike(membrane))}\n{self._delayed(update, membrane)}\ns = {self.spike(membrane)}"
+            return f"r = {detached(self.spike(membrane), self.detach)}\n{self._delayed(update, membrane)}\ns = {self.spike(membrane)}"
         if self.compensated:
             before = f"r = detach({self.spike(membrane)})\n{self._delayed(update, membrane)}\n"
-            after = self._immediate(membrane, f"({self._detached('s')} - r)", taken_off=True)
+            after = self._immediate(membrane, f"({detached('s', self.detach)} - r)", taken_off=True)
         else:
             before = f"{membrane} = {update(membrane)}\n"
-            after = self._immediate(membrane, self._detached("s"))
+            after = self._immediate(membrane, detached("s", self.detach))
         return f"{before}s = {self.spike(membrane)}\n{membrane} = {after}"
-
-    def _detached(self, text: str) -> str:
-        return f"detach({text})" if self.detach else text
 
     def _delayed(self, update: Update, membrane: str) -> str:
         if self.reset == "subtract":
@@ -137,3 +133,26 @@ def firing_neuron(
 def clamped(parameter: str, clamp: bool) -> str:
     """Return the text of `parameter`, with `clamp` limited to 0 … 1 (snnTorch does so in every forward pass)."""
     return f"min(max({parameter}, 0), 1)" if clamp else parameter
+
+
+def detached(text: str, detach: bool) -> str:
+    """Return `text`, with `detach` as a constant to the gradient."""
+    return f"detach({text})" if detach else text
+
+
+def spike_function(strict: bool) -> str:
+    """Return the name of the function that fires above 0, or, if not `strict`, at or above 0."""
+    return "spike" if strict else "spike_ge"
+
+
+def check_reset(reset: str, known: Collection[str], neuron_name: str = "") -> None:
+    """Check the name of a reset.
+
+    Raises
+    ------
+    NeuronDefinitionError
+        The reset is not one of `known`; the message begins with `neuron_name`.
+    """
+    if reset not in known:
+        where = f"{neuron_name}: " if neuron_name else ""
+        raise NeuronDefinitionError(f"{where}the reset {reset!r} is not known; choose one of {', '.join(known)}.")

@@ -1,8 +1,15 @@
-"""Populations without a state."""
+"""Populations without a state: relays, a threshold, and joins of a block of layers with the spikes that bypass it."""
 
 from __future__ import annotations
 
+from typing import Final
+
+from snnc.compiler.neurons.library.resets import spike_function
 from snnc.compiler.neurons.neuron import NeuronModel, neuron
+
+BLOCK: Final = "block"
+SHORTCUT: Final = "shortcut"
+"""Input ports of a join."""
 
 
 def Identity() -> NeuronModel:  # noqa: N802 - named like the neurons
@@ -22,4 +29,14 @@ def Quotient(divisor: float = 1.0) -> NeuronModel:  # noqa: N802 - named like th
 
 def Threshold(threshold: float = 1.0, *, strict: bool = True) -> NeuronModel:  # noqa: N802 - named like the neurons
     """Fire if the current is above `threshold`: ``s = H(i - threshold)`` (NIR's Threshold)."""
-    return neuron("Threshold", params={"threshold": threshold}, equations=f"s = {'spike' if strict else 'spike_ge'}(i - threshold)")
+    return neuron("Threshold", params={"threshold": threshold}, equations=f"s = {spike_function(strict)}(i - threshold)")
+
+
+def JoinAnd() -> NeuronModel:  # noqa: N802 - named like the neurons
+    """Spike if both inputs do: ``s = block * shortcut``, SpikingJelly's ``cnf="AND"``."""
+    return neuron("JoinAnd", inputs=(BLOCK, SHORTCUT), equations=f"s = {BLOCK} * {SHORTCUT}")
+
+
+def JoinIAnd() -> NeuronModel:  # noqa: N802 - named like the neurons
+    """Spike if the shortcut does and the block does not: ``s = (1 - block) * shortcut``, SpikingJelly's ``cnf="IAND"``."""
+    return neuron("JoinIAnd", inputs=(BLOCK, SHORTCUT), equations=f"s = (1 - {BLOCK}) * {SHORTCUT}")

@@ -31,7 +31,7 @@ class Surrogate:
     derivative: Expression
     parameters: dict[str, float] = field(default_factory=dict)
     everywhere: bool = field(default=False, metadata={"optional": True})
-    """Whether gradient windows do not apply to it: it stands for the identity, not for a step."""
+    """Whether gradient windows do not apply: the derivative replaces that of the identity instead of a step."""
 
     @property
     def support(self) -> tuple[float, float] | None:
@@ -129,7 +129,7 @@ def _largest(left: Expression, right: Expression) -> Interval:
 
 
 def _positive(expression: Expression) -> Interval:
-    """The range in which an expression of the form ``a x + b`` or ``a |x| + b`` is 0 or more; unbounded for others."""
+    """Return the range in which an expression of the form ``a x + b`` or ``a |x| + b`` is 0 or more; unbounded for others."""
     line = _line(expression)
     if line is None:
         return _EVERYWHERE
@@ -145,7 +145,7 @@ def _positive(expression: Expression) -> Interval:
 
 
 def _line(expression: Expression) -> tuple[float, float, bool] | None:
-    """Slope and constant of ``a x + b``, or of ``a |x| + b`` (True); None for any other form."""
+    """Return the slope and constant of ``a x + b``, or of ``a |x| + b`` (True); None for any other form."""
     match expression:
         case Number(value):
             return 0.0, value, False

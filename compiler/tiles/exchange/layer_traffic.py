@@ -208,7 +208,7 @@ class _Count:
         source = self.buses[next(c.bus for c in self.plan.connections if c.id == connection)].source
         return bool(self.known.get(connection, {}).get(what, what == "weight_gradient" or source in self.populations))
 
-    # ---- what moves ------------------------------------------------------------------------------------------------------
+    # ---- kinds of traffic ------------------------------------------------------------------------------------------------------
 
     def spikes(self, index: int) -> None:
         """Every relay of a layer receives the spikes (bits, in whole words a column group) or values of its samples, as the fullest tile
@@ -231,7 +231,7 @@ class _Count:
 
     def windows(self, bus: BusPlan) -> None:
         """Every tile that reads a bus receives the window of its samples, in each iteration; in the backward pass where weights learn."""
-        seen: dict[str, dict[int, list[tuple[int, int]]]] = {KINDS[1]: {}, KINDS[2]: {}}
+        received: dict[str, dict[int, list[tuple[int, int]]]] = {KINDS[1]: {}, KINDS[2]: {}}
         for target in dict.fromkeys(c.target for c in self.plan.connections if c.bus == bus.id):
             mine = [c.id for c in self.plan.connections if c.bus == bus.id and c.target == target]
             again = self.plan.training and any(self.learns(c, "weight_gradient") for c in mine)
@@ -239,10 +239,10 @@ class _Count:
                 for group in self.layer(target).groups:
                     wanted: dict[tuple[int, int], list[int]] = defaultdict(list)
                     for tile in group.tiles.tolist():
-                        held = seen[kind].setdefault(tile, [])
-                        for span in _missing(group.first, group.first + group.count, held):
+                        covered = received[kind].setdefault(tile, [])
+                        for span in _missing(group.first, group.first + group.count, covered):
                             wanted[span].append(tile)
-                        held.append((group.first, group.first + group.count))
+                        covered.append((group.first, group.first + group.count))
                     for (first, stop), tiles in wanted.items():
                         self._window(bus, target, kind, tiles, first, stop - first)
 
@@ -266,11 +266,11 @@ class _Count:
                     if not size:
                         continue
                     inside = np.isin(writer.tiles, writes.tiles)
-                    held = size * writer.neurons[inside]
+                    sizes = size * writer.neurons[inside]
                     both = np.isin(writer.tiles[inside], reads.tiles)
-                    own = self.by_chip(writer.tiles[inside][both], held[both])
+                    own = self.by_chip(writer.tiles[inside][both], sizes[both])
                     readers = self.by_chip(reads.tiles, np.ones(len(reads.tiles)))
-                    sent = self.by_chip(writer.tiles[inside], held)
+                    sent = self.by_chip(writer.tiles[inside], sizes)
                     self.send(target, name, KINDS[3], sent, readers, own, self.plan.iterations)
 
     def loss(self) -> None:
@@ -300,9 +300,9 @@ class _Count:
         outputs = max(1, self.plan.populations[self.populations[known["target"]]].neurons)
         for number, group in enumerate(source.groups):
             other = target.groups[number * len(target.groups) // len(source.groups)]
-            held, read = _on_tiles(source, group), FLOAT * known["copied"] * source.neurons[np.isin(source.tiles, group.tiles)]
+            neurons, read = _on_tiles(source, group), FLOAT * known["copied"] * source.neurons[np.isin(source.tiles, group.tiles)]
             written = _on_tiles(target, other)
-            own = {t: FLOAT * known["copied"] * n * written[t] / outputs for t, n in held.items() if t in written}
+            own = {t: FLOAT * known["copied"] * n * written[t] / outputs for t, n in neurons.items() if t in written}
             local = self.by_chip(list(own), list(own.values())) if own else np.zeros(self.plan.target.chips)
             wanted = self.by_chip(group.tiles, read)
             share = self.by_chip(list(written), list(written.values())) / sum(written.values())
@@ -351,9 +351,9 @@ def _shared(first: int, count: int, other: int, others: int) -> int:
     return max(0, min(first + count, other + others) - max(first, other))
 
 
-def _missing(first: int, stop: int, held: list[tuple[int, int]]) -> list[tuple[int, int]]:
+def _missing(first: int, stop: int, covered: list[tuple[int, int]]) -> list[tuple[int, int]]:
     """Parts of the samples ``[first, stop)`` that no range in `held` covers."""
     parts = [(first, stop)]
-    for a, b in held:
+    for a, b in covered:
         parts = [p for f, s in parts for p in ((f, min(s, a)), (max(f, b), s)) if p[0] < p[1]]
     return parts

@@ -63,7 +63,7 @@ def block_bytes(
     floats["gradients", "private gradients" if np.all(cut.replicas > 1) else "gradients"] = (shares - 1) * learned * neurons
     floats["gradients", "backward"] = floats.get(("gradients", "backward"), 0) + samples * partials * groups
     found: dict[CategoryAndLife, Ints] = {key: FLOAT * size + 0 * groups for key, size in floats.items()}
-    if halves := layer.past.halves(problem.segments.steps_kept):
+    if halves := layer.past.halves(problem.segments.steps_in_history):
         found["history", "sequence"] = found["history", "sequence"] + HALF * halves * samples * even_neurons(neurons, cut.columns)
     if halves := layer.half_weights:
         found["weights", "always"] = found["weights", "always"] + (HALF - FLOAT) * halves * neurons
@@ -124,7 +124,7 @@ def _states(problem: MappingProblem, layer: Layer) -> dict[CategoryAndLife, int]
     limited = any(problem.bus[problem.bus_of[link.id]] in problem.limited() for link in layer.incoming)
     # Boundaries are brought back into states, which are live from one segment to the next; what is sent is read before it is overwritten.
     again = problem.segment > 0
-    kept = layer.past.floats(segments.steps_kept) + segments.boundaries_sent * sent
+    kept = layer.past.floats(segments.steps_in_history) + segments.boundaries_sent * sent
     found: dict[CategoryAndLife, int] = {
         ("history", "always"): max(1, segments.boundaries) * states + sent,
         ("history", "sequence"): kept + again * (states - history),

@@ -9,7 +9,7 @@ from typing import Final
 
 import numpy as np
 
-from snnc.compiler.ir.arrays.sizes import FLOAT
+from snnc.compiler.ir.arrays.sizes import FLOAT, LABEL_BYTES
 from snnc.compiler.ir.plan import MemoryPhase
 from snnc.compiler.tiles.cycles.predict import fragments_without_runs
 from snnc.compiler.tiles.cycles.superstep import SuperstepDraft
@@ -22,7 +22,7 @@ from snnc.compiler.tiles.memory.block_memory import CategoryAndLife, block_bytes
 from snnc.compiler.tiles.memory.codelets import codelet_bytes
 from snnc.compiler.tiles.memory.lifetimes import LIVES, bytes_at, stage_of
 from snnc.compiler.tiles.memory.vertex_memory import constant_bytes
-from snnc.compiler.tiles.network import Layer, chooses_step
+from snnc.compiler.tiles.network import Layer
 from snnc.compiler.tiles.placement.grouping import Ints
 from snnc.compiler.tiles.placement.tile_range import TileRange
 from snnc.compiler.tiles.problem import MappingProblem
@@ -175,10 +175,17 @@ def _owned(layout: Layout) -> Iterator[tuple[CategoryAndLife, Ints, Ints]]:
 
 
 def _loss_bytes(problem: MappingProblem) -> dict[str, int]:
-    """The place of each class, its score (and step), the label and the loss of a sample; records and adjoints are buffered."""
-    scores = 0 if problem.network.loss_of_steps else 1 + chooses_step(problem.network.loss)
-    width = problem.network.loss_width
-    return {"always": FLOAT * 2 * width, "scores": FLOAT * scores * width, "loss": FLOAT * (1 + problem.loss_parts)}
+    """The place of each output, its score (and step), the targets and the loss of a sample; records and adjoints are buffered."""
+    loss = problem.network.loss
+    targets = FLOAT * loss.targets(problem.steps)
+    found = {
+        "always": FLOAT * 2 * loss.width,
+        "scores": FLOAT * (1 + loss.chooses_step) * loss.scores,
+        "loss": FLOAT * problem.loss_parts + (0 if targets else LABEL_BYTES),
+    }
+    # Targets arrive before the first superstep of the loss.
+    found["scores" if loss.scores else "loss"] += targets
+    return found
 
 
 def bytes_before_pricing(layout: Layout) -> int:

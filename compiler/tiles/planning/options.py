@@ -8,6 +8,7 @@ from typing import Any, Final
 from snnc.compiler.ir.plan import Mode, Precision, Recompute, Streaming
 from snnc.compiler.losses import Loss
 from snnc.compiler.losses.optimizers import Optimizer
+from snnc.compiler.lowering.capacities import Capacities
 from snnc.compiler.lowering.halves import halves_of
 from snnc.compiler.neurons.surrogates.surrogate import Surrogate
 
@@ -40,7 +41,7 @@ class PlanOptions:
     surrogate: Surrogate | None = None
     gradient_window: tuple[float, float] | None = None
     seed: int = 0
-    capacity: int | None = None
+    capacity: int | Capacities | None = None
     mode: Mode = "exact"
     recompute: Recompute = "auto"
     streaming: Streaming = "auto"

@@ -12,6 +12,7 @@ from typing import Any, Final
 from snnc.compiler.ir.graph import Graph, Sparse
 from snnc.compiler.ir.plan import Plan
 from snnc.compiler.ir.step_program import StepProgram
+from snnc.compiler.lowering.capacities import Capacities, source_labels
 from snnc.compiler.machines.target import Target
 from snnc.compiler.tiles import make_plan
 from snnc.compiler.tiles.errors import TooBigError
@@ -122,13 +123,16 @@ def map_program(
         make = partial(make, gradients="windowed")
     if quick:
         make = partial(make, quick=True)
+    asked = _asked(program, chosen)
     if activity is None:
-        return make(capacity=chosen.capacity)
+        return make(capacity=asked)
     widths = {name: math.prod(program.buffers[name].shape) for name in activity.mean}
     if not activity.peak:
         make = partial(make, gradient_capacity=widths) if drops else make
-        return make(activity=activity.mean, activity_source=activity.source, support=activity.support, capacity=chosen.capacity)
-    forward: list[int | Mapping[str, int]] = [widths, activity.capacities(program)] if chosen.capacity is None else [chosen.capacity]
+        return make(activity=activity.mean, activity_source=activity.source, support=activity.support, capacity=asked)
+    forward: list[int | Mapping[str, int]] = [widths, activity.capacities(program)] if asked is None else [asked]
+    if isinstance(asked, Mapping):
+        forward = [{**widths, **asked}] if drops else [{**widths, **asked}, {**activity.capacities(program), **asked}]
     backward: list[Mapping[str, int]] = [widths, activity.gradient_capacities(program)] if activity.support else [{}]
     backward = backward[:1] if drops else backward
     candidates = [
@@ -142,6 +146,19 @@ def map_program(
     ]
     seen = partial(make, activity=activity.mean, activity_source=activity.source, **activity.measured)
     return seen(**_faster(seen, candidates))
+
+
+def _asked(program: StepProgram, chosen: PlanOptions) -> int | Mapping[str, int] | None:
+    """Return the capacity that was asked for, by buffer where sources differ; in mode "drop" the others send all spikes."""
+    if not isinstance(chosen.capacity, Capacities):
+        return chosen.capacity
+    labels, found = source_labels(program), dict[str, int]()
+    for source in describe(program).sources:
+        if source.kind == "spikes":
+            capacity = chosen.capacity.of(labels[source.buffer], source.width)
+            if capacity is not None or chosen.mode == "drop":
+                found[source.buffer] = source.width if capacity is None else capacity
+    return found
 
 
 def _faster(make: Callable[..., Plan], candidates: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from snnc.compiler.ir.step_program import StepProgram
-from snnc.compiler.tiles.network import Layer, Link, MappedNetwork, Past, chooses_step, describe
+from snnc.compiler.tiles.network import Layer, Link, MappedNetwork, Past, describe
 from snnc.compiler.tiles.vertices.cost import EVENT_SWEEP, SAMPLE_SWEEP, SUMMANDS, VALUE_SWEEP, CodeletCost, column_pairs
 from snnc.compiler.tiles.vertices.operations import pair_cycles
 
@@ -240,14 +240,18 @@ def _norm(network: MappedNetwork, sums: tuple[str, int]) -> dict[str, CodeletCos
 
 def _loss(network: MappedNetwork) -> dict[str, CodeletCost]:
     """Scores of classes, then adjoints of steps; a loss of every step needs no scores."""
-    if network.loss_of_steps:
+    if network.loss.name == "ce_rate":
         # a step: set-up of three loops, logarithm, sum; a class: load, compare; load, subtract, exp (3), add, store; divide, scale, store
         return {"loss": CodeletCost(start=30, row=24, element=28), "loss_scores": CodeletCost()}
-    if network.loss == "composed":
-        # As a softmax and a squared error of every step and output: more than most terms take.
-        return {"loss": CodeletCost(start=60, sample=48, row=24, element=32), "loss_scores": CodeletCost(start=24, sample=20, element=6)}
-    softmax = 0 if network.loss == "mse_count" else 24  # of a class: compare; subtract, exp (3), add; exp, divide (10), subtract
-    most = chooses_step(network.loss)
+    if network.loss.name == "composed":
+        # As a softmax and a squared error of every step and output: more than most terms take. A target: load, compare, add, branch.
+        value = 4 if network.loss.masked else 0
+        return {
+            "loss": CodeletCost(start=60, sample=48, row=24, element=32, value=value),
+            "loss_scores": CodeletCost(start=24, sample=20, element=6) if network.loss.scores else CodeletCost(),
+        }
+    softmax = 0 if network.loss.name == "mse_count" else 24  # of a class: compare; subtract, exp (3), add; exp, divide (10), subtract
+    most = network.loss.chooses_step
     return {
         # a class: its place, set-up of the loop, store; a step: load, add (compare and keep which), branch
         "loss_scores": CodeletCost(start=20, sample=14, element=6 if most else 3),

@@ -61,7 +61,8 @@ def stored_spikes(problem: MappingProblem, source: BusSource) -> StoredSpikes:
     """The form in which relays store the spikes of a source."""
     support = source in problem.windowed
     room = ids_stored(source, problem.buses_of(source), problem.mode, problem.windowed_buses)
-    return StoredSpikes(id_type(source.width), source in problem.bits, support, support and room < source.width)
+    limited = problem.mode == "drop" and not source.external and source not in problem.bits
+    return StoredSpikes(id_type(source.width), source in problem.bits, support, support and room < source.width, limited)
 
 
 def _codelet(

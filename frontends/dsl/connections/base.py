@@ -6,7 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, is_dataclass
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -45,8 +45,9 @@ class Connection(ABC):
         return type(self).__name__.removesuffix("Connection")
 
     def __repr__(self) -> str:
-        given = fields(self) if is_dataclass(self) else ()
-        return f"{self.public_name}({', '.join(f'{f.name}={getattr(self, f.name)!r}' for f in given if f.repr)})"
+        own: Any = self
+        shown = [f.name for f in fields(own) if f.repr] if is_dataclass(own) else []
+        return f"{self.public_name}({', '.join(f'{name}={getattr(self, name)!r}' for name in shown)})"
 
     @abstractmethod
     def shape_after(self, source: Shape, where: str) -> Shape | None:
@@ -69,7 +70,7 @@ def check_target(connection: Connection, source: Shape, target: Shape | None, wh
     Raises
     ------
     ConnectionShapeError
-        It is another.
+        The result has another shape.
     """
     found = connection.shape_after(source, where)
     wanted = found if target is None else target
@@ -105,7 +106,7 @@ def check_weights(shape: Shape, what: str) -> None:
     Raises
     ------
     ConnectionShapeError
-        They are.
+        There are too many.
     """
     try:
         check_size(shape, what)
@@ -122,7 +123,7 @@ def realise(init: Weights, shape: Shape, fans: Fans, rng: np.random.Generator, w
     ConnectionShapeError
         Given values have another shape, or there would be too many.
     InitialiserError
-        They are not finite numbers.
+        Given values are not finite numbers.
     """
     if isinstance(init, type | str) or callable(init):
         raise InitialiserError(f"{what}: {init!r} is neither an array nor an initialiser such as snnc.Normal(0.1).")

@@ -43,7 +43,7 @@ class UniformDelay:
 
 
 Delays: TypeAlias = "npt.ArrayLike | DelayInitialiser | Any | None"
-"""Whole numbers, an initialiser of such, or a scipy.sparse matrix with the pattern of the weights."""
+"""Whole numbers, an initialiser that draws them, or a scipy.sparse matrix with the pattern of the weights."""
 
 
 def drawn_delays(delays: Delays, shape: Shape, pattern: Pattern | None, rng: np.random.Generator, where: str) -> Array | None:
@@ -52,7 +52,7 @@ def drawn_delays(delays: Delays, shape: Shape, pattern: Pattern | None, rng: np.
     Raises
     ------
     SynapticDelayError
-        They have another shape or pattern than the weights, or are not whole numbers of 0 or more.
+        The delays have another shape or pattern than the weights, or are not whole numbers of 0 or more.
     """
     if delays is None:
         return None
@@ -87,7 +87,7 @@ def by_delay(
 
 
 def _of_pattern(delays: Any, shape: Shape, pattern: Pattern | None, what: str) -> Array:
-    """Delays from a scipy.sparse matrix that has an entry, possibly an explicit 0, wherever the weights have one."""
+    """Return the delays from a scipy.sparse matrix that has an entry, possibly an explicit 0, wherever the weights have one."""
     matrix = delays.tocsr()
     _check_shape(matrix.shape, shape, what)
     matrix = matrix.copy()

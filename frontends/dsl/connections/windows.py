@@ -35,12 +35,12 @@ Padding: TypeAlias = "int | str | Iterable[int | tuple[int, int]]"
 
 
 def dimensions_of(source: Shape, what: str, where: str) -> int:
-    """Number of spatial dimensions of `source`, (channels, length) or (channels, height, width).
+    """Return the number of spatial dimensions of `source`, (channels, length) or (channels, height, width).
 
     Raises
     ------
     ConnectionWindowError
-        It has none, or more than two.
+        The source has no spatial dimension, or more than two.
     """
     if len(source) not in (2, 3):
         raise ConnectionWindowError(
@@ -56,7 +56,7 @@ def numbers(value: Numbers, dimensions: int, what: str, where: str, least: int =
     Raises
     ------
     ConnectionWindowError
-        There are more or fewer, or one is not a whole number of `least` or more.
+        There are more or fewer numbers, or one is not a whole number of `least` or more.
     """
     try:
         found = tuple(map(operator.index, value)) if isinstance(value, Iterable) else (operator.index(value),) * dimensions
@@ -77,13 +77,13 @@ def pairs(
     Raises
     ------
     ConnectionWindowError
-        `padding` is not 0 or more, pairs of such, "valid", or "same" with stride 1.
+        `padding` is not 0 or more, pairs of such numbers, "valid", or "same" with stride 1.
     """
     if padding == "valid":
         return ((0, 0),) * len(kernel)
     if padding == "same":
         if set(stride) != {1}:
-            raise ConnectionWindowError(f"{where}: padding 'same' goes with stride 1, and the stride is {stride}; give numbers instead.")
+            raise ConnectionWindowError(f"{where}: padding 'same' needs stride 1, and the stride is {stride}; give numbers instead.")
         total = [d * (k - 1) for k, d in zip(kernel, dilation, strict=True)]
         return tuple((n // 2, n - n // 2) for n in total)
     if isinstance(padding, str):
@@ -102,7 +102,7 @@ def windowed_shape(operation: ir.Conv | ir.Pool, source: Shape, what: str, where
     Raises
     ------
     ConnectionWindowError
-        It does not fit.
+        The operation does not fit the source.
     """
     try:
         return output_shape(what, operation, source)
@@ -167,7 +167,7 @@ class ConvConnection(Connection):
         return (Branch((replace(operation, weight=weight, bias=bias),)),)
 
     def _operation(self, source: Shape, where: str) -> ir.Conv:
-        """The operation without its numbers."""
+        """Return the operation without its numbers."""
         dimensions = dimensions_of(source, "Conv", where)
         kernel = numbers(self.kernel, dimensions, "kernel", where)
         stride, dilation = (numbers(n, dimensions, what, where) for n, what in ((self.stride, "stride"), (self.dilation, "dilation")))

@@ -258,7 +258,7 @@ def entering_shapes(
     found: dict[str, Shape] = {}
     gone: dict[str, Shape] = {}
 
-    def settle(name: str, shape: Shape) -> None:
+    def fix_shape(name: str, shape: Shape) -> None:
         found[name] = shape
         gone[name] = leaving(unfolded.nodes[name], shape)
         waiting.extend(targets[name])
@@ -268,12 +268,12 @@ def entering_shapes(
         if (fixed := own(node)) is not None:
             read = {readable(unfolded.nodes[t], fixed) for t in targets[name]} if node.type == "Input" else set()
             rest = read.pop() if len(read) == 1 else None
-            settle(name, rest if rest and math.prod(rest) == math.prod(fixed) else fixed)
+            fix_shape(name, rest if rest and math.prod(rest) == math.prod(fixed) else fixed)
     for name, node in unfolded.nodes.items():
         if node.type == "Input" and name not in found:
             given = [s for s in (found.get(t) or fields_shape(unfolded.nodes[t]) for t in targets[name]) if s is not None]
             if given:
-                settle(name, given[0])
+                fix_shape(name, given[0])
     fixed_names = set(found)
     reserve = deque(unfolded.nodes)
     while waiting or reserve:
@@ -281,9 +281,9 @@ def entering_shapes(
             name = waiting.popleft()
             arriving = [gone[s] for s in sources[name] if s in gone]
             if name not in fixed_names and (name not in found or max(map(len, arriving)) > len(found[name])):
-                settle(name, max(arriving, key=len))
+                fix_shape(name, max(arriving, key=len))
         if reserve and (name := reserve.popleft()) not in found and (shape := fields_shape(unfolded.nodes[name])):
-            settle(name, shape)
+            fix_shape(name, shape)
     unknown = [name for name in unfolded.nodes if name not in found]
     if unknown:
         raise NirSimulationError(f"no field or source defines the shape of {', '.join(map(repr, unknown[:6]))}.")

@@ -43,7 +43,7 @@ def describe_nir(graph: Graph, written: Graph, names: Mapping[str, str]) -> str 
         Node of `graph` -> node of the file, without nodes that the file does not need.
     """
 
-    def home(node: str, field: str) -> list[Any] | None:
+    def place_of(node: str, field: str) -> list[Any] | None:
         there = names.get(node)
         if there is None:
             return None
@@ -55,7 +55,7 @@ def describe_nir(graph: Graph, written: Graph, names: Mapping[str, str]) -> str 
             return [there, field, list(np.shape(operation.parameters.get(field.partition(".")[2], np.zeros(()))))] if known else None
         return [there, field, list(np.shape(getattr(operation, field)))]
 
-    return describe(graph, home, lambda place: _array_at(written, place), {node: {_NAME: name} for node, name in names.items()})
+    return describe(graph, place_of, lambda place: _array_at(written, place), {node: {_NAME: name} for node, name in names.items()})
 
 
 def described(text: str, graph: Graph, dialect: Dialect) -> Graph:
@@ -99,7 +99,7 @@ def _compare(one: Graph, other: Graph, names: Mapping[str, str]) -> None:
     Raises
     ------
     SnncError
-        They differ.
+        Their results differ.
     """
     ports = [verify(graph) for graph in (one, other)]
     for kind in (Input, Output):

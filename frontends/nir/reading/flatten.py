@@ -31,11 +31,11 @@ class Flat:
         self._out_of.setdefault(source, []).append(target)
 
     def into(self, name: str) -> list[str]:
-        """Nodes with an edge to `name`."""
+        """Return the nodes with an edge to `name`."""
         return self._into.get(name, [])
 
     def out_of(self, name: str) -> list[str]:
-        """Nodes that `name` has an edge to."""
+        """Return the nodes that `name` has an edge to."""
         return self._out_of.get(name, [])
 
 
@@ -73,7 +73,7 @@ def _inline(graph: NirGraph, flat: Flat, *, outermost: bool) -> dict[str, tuple[
 
 
 def _only(graph: NirGraph, kind: Literal["Input", "Output"], ends: dict[str, tuple[str, str]], side: int) -> str:
-    """Path of the graph's only Input or Output; empty if it has none or several."""
+    """Return the path of the graph's only Input or Output; empty if it has none or several."""
     found = [name for name, node in graph.nodes.items() if isinstance(node, NirNode) and node.type == kind]
     return ends[found[0]][side] if len(found) == 1 else ""
 

@@ -32,7 +32,7 @@ def infer(flat: Flat) -> Shapes:
     Raises
     ------
     NirShapeError
-        They do not fit together, or cannot be found.
+        Shapes do not fit together, or cannot be found.
     """
     shapes = Shapes()
     waiting, stuck, tried = deque(flat.nodes), deque(flat.nodes), 0
@@ -41,7 +41,7 @@ def infer(flat: Flat) -> Shapes:
         name = waiting.popleft() if waiting else stuck.popleft()
         if name in shapes.entering:
             continue
-        if _settle(name, flat, shapes, wait=wait):
+        if _infer_node(name, flat, shapes, wait=wait):
             waiting.extend([*flat.out_of(name), *(s for s in flat.into(name) if flat.nodes[s].type == "Input")])
             tried = 0
         elif not wait:
@@ -58,7 +58,7 @@ def infer(flat: Flat) -> Shapes:
     return shapes
 
 
-def _settle(name: str, flat: Flat, shapes: Shapes, *, wait: bool) -> bool:
+def _infer_node(name: str, flat: Flat, shapes: Shapes, *, wait: bool) -> bool:
     """Find the shapes of a node; with `wait`, only once all its inputs are known, unless the node itself defines its shape."""
     node = flat.nodes[name]
     sources = flat.into(name)
@@ -83,7 +83,7 @@ def _check(shape: Shape, node: NirNode) -> None:
 
 
 def _entering(node: NirNode, known: Sequence[Shape], flat: Flat, name: str, shapes: Shapes) -> Shape | None:
-    """Input shape of `node`: from its fields, else from its inputs."""
+    """Return the input shape of `node`: from its fields, else from its inputs."""
     if node.type in ("Affine", "Linear"):
         return _columns(node)
     if node.type in ELEMENTWISE:
@@ -113,7 +113,7 @@ def _convolved(node: NirNode) -> Shape | None:
 
 
 def _channels(node: NirNode) -> int:
-    """Channels that a convolution reads."""
+    """Return the channels that a convolution reads."""
     return int(node.fields["weight"].shape[1] * node.fields["groups"].reshape(-1)[0])
 
 

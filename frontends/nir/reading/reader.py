@@ -131,13 +131,13 @@ class _FileReader:
         return self.storage.text(self.storage.member(group, "type", where), f"the type of {where}")
 
     def _notes(self, group: Any, where: str) -> str | None:
-        """Note of snnc in the metadata of a file that it wrote."""
+        """Return the note of snnc in the metadata of a file that it wrote."""
         members = self.storage.member(group, "metadata", where)
         dataset = self.storage.member(members, KEY, f"the metadata of {where}") if isinstance(members, h5py.Group) else None
         return self.storage.long_text(dataset, f"{KEY} of the metadata of {where}") if self.storage.is_text(dataset) else None
 
     def _metadata(self, group: Any, where: str) -> dict[str, float]:
-        """Numbers of the metadata; other entries belong to other programs."""
+        """Return the numbers in the metadata; other entries belong to other programs."""
         members = self.storage.member(group, "metadata", where)
         if not isinstance(members, h5py.Group):
             return {}

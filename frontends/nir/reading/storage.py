@@ -89,7 +89,7 @@ class HdfFile:
         Raises
         ------
         NirError
-            It is not a dataset of numbers, too large, or stored elsewhere.
+            The dataset does not hold numbers, is too large, or is stored elsewhere.
         """
         self._check(dataset, where)
         if dataset.dtype.kind not in "fiub":
@@ -128,7 +128,7 @@ class HdfFile:
         Raises
         ------
         NirEdgeError
-            It is none.
+            The dataset does not hold pairs of names.
         """
         self._check(dataset, where)
         if dataset.size == 0:
@@ -232,7 +232,7 @@ def check_heaps(path: Path) -> None:
     Raises
     ------
     UnreadableNirError
-        There is one.
+        The file has such a heap.
     """
     with path.open("rb") as file:
         if not path.stat().st_size:

@@ -89,7 +89,7 @@ def _same(one: NeuronModel, other: NeuronModel) -> bool:
 
 
 def _standard(kind: str, values: Mapping[str, Array], dt: float, where: str) -> Fields:
-    """Fields of equations that have dt, tau and r in them; time constants are scaled if their dt differs."""
+    """Return the fields of equations that have dt, tau and r in them; time constants are scaled if their dt differs."""
     del where
     standard_form = values["dt"]
     scale = np.asarray(1.0) if (standard_form.astype(np.float32) == np.float32(dt)).all() else dt / standard_form
@@ -101,7 +101,7 @@ def _standard(kind: str, values: Mapping[str, Array], dt: float, where: str) -> 
 
 
 def _from_factors(kind: str, values: Mapping[str, Array], dt: float, where: str) -> Fields:
-    """Fields of equations with a factor per step, gain 1 and leak 0."""
+    """Return the fields of equations with a factor per step, gain 1 and leak 0."""
     fields = _thresholds(kind, values)
     if kind in ("I", "IF"):
         return {"r": np.asarray(1 / dt), **fields}

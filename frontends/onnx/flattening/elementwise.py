@@ -36,7 +36,7 @@ def broadcast(shapes: tuple[Shape, ...], op: str) -> Shape:
     Raises
     ------
     ShapeError
-        There is none.
+        The shapes have no common shape.
     """
     first = shapes[0]
     if all(s == first for s in shapes):

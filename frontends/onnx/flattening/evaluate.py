@@ -11,7 +11,7 @@ import numpy as np
 
 from snnc.compiler.ir.arrays.array_parts import part_of, read_part
 from snnc.frontends.common.functions import ELEMENTWISE, apply, summary
-from snnc.frontends.onnx.flattening.node import MAX_CONSTANT, Array, Node, Pick, Shape, check_size
+from snnc.frontends.onnx.flattening.node import MAX_CONSTANT, Array, GatherMap, Node, Shape, check_size
 from snnc.frontends.onnx.flattening.shaping import evaluate_linear, evaluate_window
 
 
@@ -98,14 +98,14 @@ def compute(op: str, attrs: tuple[Any, ...], shape: tuple[int, ...], arrays: lis
             return x.transpose(attrs)
         case "expand":
             return np.broadcast_to(x, shape)
-        case "put":
+        case "write_slice":
             axis, start = attrs
             result = x.copy()
             result[(slice(None),) * axis + (slice(start, start + arrays[1].shape[axis]),)] = arrays[1]
             return result
-        case "pick":
-            pick: Pick = attrs[0]
-            return pick.evaluate(shape, arrays)
+        case "gather":
+            gather: GatherMap = attrs[0]
+            return gather.evaluate(shape, arrays)
         case "reduce":
             kind, axes = attrs
             return summary(kind, x, axes)

@@ -160,7 +160,7 @@ class OperatorCall:
         Raises
         ------
         DataDependentError
-            It depends on the network's data.
+            The input depends on the network's data.
         """
         value = self.node(index).value
         if value is None:
@@ -213,7 +213,7 @@ class OperatorCall:
         Raises
         ------
         MalformedGraphError
-            It is outside the rank.
+            The axis is outside the rank.
         """
         if not -rank <= axis < rank:
             raise MalformedGraphError(f"{self.where}: axis {axis} is outside a value of rank {rank}.")

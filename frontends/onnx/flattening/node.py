@@ -3,7 +3,7 @@
 ::
 
     op = input(name) | const | elementwise (ELEMENTWISE) | linear | conv | pool | reshape | slice | concat | transpose | expand
-         | reduce | put | pick
+         | reduce | write_slice | gather
 
 A constant made by an elementwise operation, `linear` or `conv` keeps its operation and operands in addition to its value, so the
 first time step, which exporters fold, still matches the others.
@@ -26,7 +26,7 @@ Array: TypeAlias = npt.NDArray[Any]
 Shape: TypeAlias = tuple[int, ...]
 
 MAX_TRIPS: Final = 20_000
-"""Steps that are unrolled."""
+"""Maximum number of steps that are unrolled."""
 MAX_NODES: Final = 2_000_000
 MAX_CONSTANT: Final = 2**26
 MAX_ELEMENTS: Final = 2**31
@@ -146,7 +146,7 @@ def check_size(shape: Shape, what: str, limit: int = MAX_ELEMENTS) -> None:
 
 
 @dataclass(frozen=True, eq=False)
-class Pick:
+class GatherMap:
     """The sources of the values of one sample.
 
     Attributes

@@ -47,7 +47,7 @@ def tensor(proto: TensorProto, where: str) -> Array:
     Raises
     ------
     TensorError
-        Its data do not fit its shape, or its type is unknown.
+        The data do not fit the shape, or the type is unknown.
     """
     try:
         array: Array = onnx.numpy_helper.to_array(proto)

@@ -13,7 +13,7 @@ from snnc.frontends.onnx.flattening import shaping
 from snnc.frontends.onnx.flattening.flatten import Handler, OperatorCall, Value
 from snnc.frontends.onnx.flattening.node import MAX_CONSTANT, Array, Node, check_size
 
-_MAX_PICKS: Final = 4096
+_MAX_GATHERED: Final = 4096
 
 
 def _constant(call: OperatorCall) -> list[Value]:
@@ -139,7 +139,7 @@ def _split(call: OperatorCall) -> list[Value]:
     if sum(widths) != size or min(widths) < 0:
         raise ShapeError(f"{call.where}: the parts {widths[:8]} do not add up to the {size} of axis {axis}.")
     starts = np.cumsum([0, *widths])
-    return [shaping.cut(call.pool, x, axis, int(s), w) for s, w in zip(starts, widths, strict=False)]
+    return [shaping.slice_axis(call.pool, x, axis, int(s), w) for s, w in zip(starts, widths, strict=False)]
 
 
 def _gather(call: OperatorCall) -> list[Value]:
@@ -149,25 +149,25 @@ def _gather(call: OperatorCall) -> list[Value]:
     size = x.shape[axis]
     if index.size and not (-size <= index.min() and index.max() < size):
         raise ShapeError(f"{call.where}: an index is outside the {size} of axis {axis} of {list(x.shape)}.")
-    return [_picked(call, x, axis, index % max(size, 1))]
+    return [_gathered(call, x, axis, index % max(size, 1))]
 
 
-def _picked(call: OperatorCall, x: Node, axis: int, index: Array) -> Node:
+def _gathered(call: OperatorCall, x: Node, axis: int, index: Array) -> Node:
     """Return the entries `index` of an axis, replaced by the axes of `index`."""
     if x.value is not None:
         return call.pool.const(np.take(x.value, index, axis))
     flat = index.reshape(-1)
     if flat.size and (np.diff(flat) == 1).all():
-        found = shaping.cut(call.pool, x, axis, int(flat[0]), flat.size)
-    elif 0 < flat.size <= _MAX_PICKS:
-        found = shaping.concat(call.pool, tuple(shaping.cut(call.pool, x, axis, int(k), 1) for k in flat), axis)
+        found = shaping.slice_axis(call.pool, x, axis, int(flat[0]), flat.size)
+    elif 0 < flat.size <= _MAX_GATHERED:
+        found = shaping.concat(call.pool, tuple(shaping.slice_axis(call.pool, x, axis, int(k), 1) for k in flat), axis)
     else:
-        raise TimeMixingError(f"{call.where}: it picks {flat.size} scattered entries of axis {axis}; at most {_MAX_PICKS} are read.")
+        raise TimeMixingError(f"{call.where}: it gathers {flat.size} scattered entries of axis {axis}; at most {_MAX_GATHERED} are read.")
     return shaping.reshape(call.pool, found, x.shape[:axis] + index.shape + x.shape[axis + 1 :])
 
 
 def _gather_nd(call: OperatorCall) -> list[Value]:
-    """Pick entries by their places along the first axes, as one axis."""
+    """Gather entries by their places along the first axes, as one axis."""
     x, index = call.node(0), call.array(1, "index").astype(np.int64)
     depth = index.shape[-1] if index.ndim else 0
     if call.integer("batch_dims") or not 1 <= depth <= len(x.shape):
@@ -178,7 +178,7 @@ def _gather_nd(call: OperatorCall) -> list[Value]:
     if index.size and not ((-sizes <= index).all() and (index < sizes).all()):
         raise ShapeError(f"{call.where}: an index is outside the first axes of {list(x.shape)}.")
     joined = shaping.reshape(call.pool, x, (math.prod(x.shape[:depth]), *x.shape[depth:]))
-    return [_picked(call, joined, 0, np.ravel_multi_index(tuple(np.moveaxis(index % sizes, -1, 0)), x.shape[:depth]))]
+    return [_gathered(call, joined, 0, np.ravel_multi_index(tuple(np.moveaxis(index % sizes, -1, 0)), x.shape[:depth]))]
 
 
 def _slice(call: OperatorCall) -> list[Value]:
@@ -195,7 +195,7 @@ def _slice(call: OperatorCall) -> list[Value]:
         elif not index.size:
             raise ShapeError(f"{call.where}: the slice [{start}:{end}] of axis {axis} of {list(x.shape)} is empty.")
         else:
-            x = _picked(call, x, axis, index)
+            x = _gathered(call, x, axis, index)
     return [x]
 
 
@@ -230,7 +230,7 @@ def _split_to_sequence(call: OperatorCall) -> list[Value]:
     axis = call.axis(call.integer("axis"), len(x.shape))
     if call.has(1):
         raise UnsupportedOperatorError(f"{call.where}: SplitToSequence with sizes is not read.")
-    pieces = tuple(shaping.cut(call.pool, x, axis, k, 1) for k in range(x.shape[axis]))
+    pieces = tuple(shaping.slice_axis(call.pool, x, axis, k, 1) for k in range(x.shape[axis]))
     if not call.flag("keepdims", 1):
         pieces = tuple(shaping.drop_axis(call.pool, p, axis) for p in pieces)
     return [pieces]
@@ -259,7 +259,7 @@ def _scatter_nd(call: OperatorCall) -> list[Value]:
     ordered = len(points) == size.prod() and (points == np.indices(size).reshape(depth, -1).T + low).all()
     if not ordered or len(partial) > 1:
         raise _scattered(call)
-    return [_put(call, x, updates, (*map(int, size), *x.shape[depth:]), partial[0] if partial else 0, low)]
+    return [_write_slice(call, x, updates, (*map(int, size), *x.shape[depth:]), partial[0] if partial else 0, low)]
 
 
 def _scatter_elements(call: OperatorCall) -> list[Value]:
@@ -277,7 +277,7 @@ def _scatter_elements(call: OperatorCall) -> list[Value]:
         raise _scattered(call)
     low = np.zeros(index.ndim, np.int64)
     low[axis] = rows[0]
-    return [_put(call, x, updates, index.shape, axis, low)]
+    return [_write_slice(call, x, updates, index.shape, axis, low)]
 
 
 def _index(call: OperatorCall) -> Array:
@@ -299,8 +299,8 @@ def _scattered(call: OperatorCall) -> UnsupportedOperatorError:
     )
 
 
-def _put(call: OperatorCall, x: Node, updates: Node, box: tuple[int, ...], axis: int, low: Array) -> Node:
-    return shaping.put(call.pool, x, shaping.reshape(call.pool, updates, box), axis, int(low[axis]))
+def _write_slice(call: OperatorCall, x: Node, updates: Node, box: tuple[int, ...], axis: int, low: Array) -> Node:
+    return shaping.write_slice(call.pool, x, shaping.reshape(call.pool, updates, box), axis, int(low[axis]))
 
 
 HANDLERS: Final[Mapping[str, Handler]] = {

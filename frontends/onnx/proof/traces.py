@@ -115,10 +115,10 @@ def traces_of(step: RecoveredStep, named: NamedEquations, name: str, population:
     order = [p for p in (*population.model.states, *population.model.outputs) if p in ports]
     found = []
     for port in dict.fromkeys(order):
-        made = step.classes[ports[port]]
-        nodes = {t: early[0] for t, early in made.forced.items()} | made.nodes
+        step_class = step.classes[ports[port]]
+        nodes = {t: early[0] for t, early in step_class.forced.items()} | step_class.nodes
         fires = is_spike_port(lines, port)
-        found.append(Trace(name, port, fires, nodes, made.shape, step.batch[made.id], population.shape))
+        found.append(Trace(name, port, fires, nodes, step_class.shape, step.batch[step_class.id], population.shape))
     return tuple(found)
 
 

@@ -15,7 +15,7 @@ from snnc.frontends.onnx.flattening.operation import Subgraph
 from snnc.frontends.onnx.proof.traces import Imported
 
 _FIRST: Final = 6
-_MAX_TRIALS: Final = 8
+_MAX_CANDIDATES: Final = 8
 
 
 def bind(symbols: tuple[str, ...], graph: Subgraph, recover: Callable[[Mapping[str, int], Mapping[str, int]], Imported]) -> Imported:
@@ -47,8 +47,8 @@ def _bindings(symbols: tuple[str, ...], graph: Subgraph) -> Iterator[dict[str, i
     default = {s: _FIRST + 3 * k for k, s in enumerate(symbols)}
     yield default
     sizes = sorted({int(s) for s in _leading_sizes(graph) if 0 < s < _FIRST})
-    trials = ({**default, symbol: size} for symbol, size in itertools.product(symbols, sizes))
-    yield from itertools.islice(trials, _MAX_TRIALS)
+    candidates = ({**default, symbol: size} for symbol, size in itertools.product(symbols, sizes))
+    yield from itertools.islice(candidates, _MAX_CANDIDATES)
 
 
 def _leading_sizes(graph: Subgraph) -> Iterator[int]:

@@ -157,8 +157,8 @@ def _initial_rating(node: Node, leaves: Sequence[Node]) -> npt.NDArray[np.int64]
     return np.array([0 if node is leaf else _NONE for leaf in leaves], np.int64)
 
 
-def _hardest(way: npt.NDArray[np.int64], hardness: int) -> Any:
-    return np.where(way == _NONE, _NONE, np.maximum(way, hardness))
+def _hardest(path: npt.NDArray[np.int64], hardness: int) -> Any:
+    return np.where(path == _NONE, _NONE, np.maximum(path, hardness))
 
 
 def _hardness(node: Node, operand: int) -> int:

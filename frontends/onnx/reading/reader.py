@@ -40,9 +40,9 @@ def size_of(path: Path) -> int:
     Raises
     ------
     UnreadableFileError
-        It is not a regular file, and may be endless.
+        The path is not a regular file, and may be endless.
     OSError
-        It does not exist.
+        The file does not exist.
     """
     found = path.stat()
     if not stat.S_ISREG(found.st_mode):

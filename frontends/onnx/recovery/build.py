@@ -153,7 +153,7 @@ class _GraphBuilder:
         if fused is not None:
             constant = next(o for o in self.step.operands(fused) if isinstance(o, Const))
             bias = channel_bias(self.step, cls, constant.value)
-        if self.step.classes[cls].op == "pick" and len(self.step.operands(cls)) > 1:
+        if self.step.classes[cls].op == "gather" and len(self.step.operands(cls)) > 1:
             self.joined(cls)
             return
         base, operation, operands, read_shape = layer_of(self.step, cls, bias)
@@ -164,40 +164,40 @@ class _GraphBuilder:
             self.read(self.step.through_layout(operand), self.places[cls].node, str(k) if concat else "", shape)
 
     def joined(self, cls: int) -> None:
-        """Add a pick of several sources, which are concatenated first."""
+        """Add a gather of several sources, which are concatenated first."""
         step = self.step
-        pick, sources = step.classes[cls].attrs[0], step.operands(cls)
+        gather, sources = step.classes[cls].attrs[0], step.operands(cls)
         sizes = [math.prod(step.full(o)) for o in sources]
         node = self.graph.add(self.fresh("concat"), Concat(0))
         for k, operand in enumerate(sources):
             self.read(operand, node, str(k), (sizes[k],))
-        if not (pick.plain and pick.index.size == sum(sizes)):
-            joined, node = node, self.graph.add(self.fresh("pick"), selection(pick, sum(sizes)))
+        if not (gather.plain and gather.index.size == sum(sizes)):
+            joined, node = node, self.graph.add(self.fresh("pick"), selection(gather, sum(sizes)))
             self.graph.connect(joined, node)
-        self.places[cls] = OutputPlace(node, "", (pick.index.size,))
+        self.places[cls] = OutputPlace(node, "", (gather.index.size,))
 
     def population(self, group: int, visible: set[int]) -> None:
         """Add a population."""
         step, states = self.step, self.plan.states[group]
         members = self.plan.groups.members(group)
         shapes = {step.samples[c] for c in members}
-        made = draft(step, members, states, visible, self.plan.file.detach)
-        shapes |= {step.operand_sample(p) for p in made.ports}
+        equations = draft(step, members, states, visible, self.plan.file.detach)
+        shapes |= {step.operand_sample(p) for p in equations.ports}
         if len(shapes) != 1:
             raise NotYetError(f"elementwise operations that mix the shapes {sorted(map(list, shapes))} are not read yet.")
-        named = name(made, states, visible)
+        named = name(equations, states, visible)
         scale = scale_of(named, step.graph_shape(members[-1]))
         if scale is not None:
             place = OutputPlace(self.graph.add(self.fresh("scale"), scale), "", step.graph_shape(members[-1]))
             self.places.update(dict.fromkeys(named.outputs, place))
-            self.read(made.ports[0], place.node, "", place.shape)
+            self.read(equations.ports[0], place.node, "", place.shape)
             return
         outputs = tuple(dict.fromkeys(named.outputs[c] for c in sorted(visible, key=lambda c: _rank(named.outputs[c]))))
         parameters = {k: np.asarray(v, np.float32) for k, v in named.parameters.items()}
         initial = self.initial(states, named)
         defaults = {k: (1.0 if k == "threshold" else 0.0) for k in parameters}
         model = NeuronModel("custom", named.ports, dict.fromkeys(named.deep.values(), 0.0), defaults, named.lines, outputs)
-        if not made.ports:
+        if not equations.ports:
             raise StepGraphError("snnc does not read neurons that read only their own state; every population needs an input.")
         facts = recognise(model, parameters)
         if facts is not None:
@@ -209,7 +209,7 @@ class _GraphBuilder:
         self.traces.extend(traces_of(step, named, node, population))
         self.named[group] = named
         self.places.update({c: OutputPlace(node, port, shape) for c, port in named.outputs.items()})
-        for operand, port in zip(made.ports, named.ports, strict=True):
+        for operand, port in zip(equations.ports, named.ports, strict=True):
             self.read(operand, node, port, shape)
 
     def initial(self, states: States, named: NamedEquations) -> dict[str, Array]:

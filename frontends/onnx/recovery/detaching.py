@@ -37,14 +37,14 @@ def strip_marks(classes: list[StepClass]) -> None:
 
     Marks before other operations and results stay, as separate elementwise operations.
     """
-    for made in classes:
-        if made.op not in ELEMENTWISE or made.op == "detach":
+    for step_class in classes:
+        if step_class.op not in ELEMENTWISE or step_class.op == "detach":
             continue
-        for k, operand in enumerate(made.operands):
+        for k, operand in enumerate(step_class.operands):
             found, cut = _through(classes, operand)
             if cut:
-                made.operands[k] = found
-                made.cut |= {k}
+                step_class.operands[k] = found
+                step_class.cut |= {k}
 
 
 def _through(classes: list[StepClass], operand: Operand) -> tuple[Operand, bool]:
@@ -266,7 +266,7 @@ def check_rule(rule: str) -> Detach:
     Raises
     ------
     DetachError
-        It is not one of :data:`DETACHES`.
+        The rule is not one of :data:`DETACHES`.
     """
     for known in DETACHES:
         if rule == known:

@@ -52,14 +52,14 @@ class Writer:
         return self._draft
 
     def _operation(self, cls: int, late: bool) -> Expression:
-        made = self._step.classes[cls]
+        step_class = self._step.classes[cls]
         args = [self._operand(cls, o, late) for o in self._step.operands(cls)]
-        args = [call("detach", a) if k in made.cut else a for k, a in enumerate(args)]
-        if made.op not in ("gt", "ge"):
-            return call(made.op, *args)
+        args = [call("detach", a) if k in step_class.cut else a for k, a in enumerate(args)]
+        if step_class.op not in ("gt", "ge"):
+            return call(step_class.op, *args)
         zero = self._value(args[1])
         difference = args[0] if zero is not None and not zero.any() else call("sub", *args)
-        return call("spike" if made.op == "gt" else "spike_ge", difference)
+        return call("spike" if step_class.op == "gt" else "spike_ge", difference)
 
     def _operand(self, cls: int, operand: Operand, late: bool) -> Expression:
         match operand:
@@ -110,23 +110,23 @@ class Writer:
 
 
 def draft(step: RecoveredStep, members: list[int], states: States, visible: set[int], detach: Detach | None) -> EquationsDraft:
-    """Write a group; values that are used once, and only inside the group, are written where they are used.
+    """Write a group; values that are used once, and only inside the group, are inlined.
 
     Gradients stop where `detach` says, or where the operands of `step` are cut, if it is None.
     """
-    made = Writer(step, members, states).write()
+    result = Writer(step, members, states).write()
     if detach is not None:
-        made.lines = detached(made.lines, made.constants, [f"c{c}" for c in states.stored], detach)
-    made.lines = _simplify(made.lines, {k: v for k, v in made.constants.items() if k not in made.labels})
-    values = {line.target: line.value for line in made.lines}
+        result.lines = detached(result.lines, result.constants, [f"c{c}" for c in states.stored], detach)
+    result.lines = _simplify(result.lines, {k: v for k, v in result.constants.items() if k not in result.labels})
+    values = {line.target: line.value for line in result.lines}
     for cls in visible - set(states.stored):
         value = values[f"c{cls}"]
         while isinstance(value, Symbol) and value.name[0] == "c":
-            made.alias[cls] = int(value.name[1:])
+            result.alias[cls] = int(value.name[1:])
             value = values[value.name]
-    keep = {f"c{made.alias.get(c, c)}" for c in visible} | {f"c{c}" for c in states.stored}
-    made.lines = _inline(hoist_detach([line for line in made.lines if line.target in reaching(made.lines, keep)], keep), keep)
-    return made
+    keep = {f"c{result.alias.get(c, c)}" for c in visible} | {f"c{c}" for c in states.stored}
+    result.lines = _inline(hoist_detach([line for line in result.lines if line.target in reaching(result.lines, keep)], keep), keep)
+    return result
 
 
 def _value_of(node: Node) -> Array:

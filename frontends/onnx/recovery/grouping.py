@@ -37,23 +37,23 @@ class Grouping:
 
 def grouping(step: RecoveredStep) -> Grouping:
     """Partition the elementwise classes of a step into populations."""
-    made = Grouping(step.order())
-    uses = _uses(step, made.order)
-    _biases(step, made, uses)
-    loose = [c for c in made.order if step.is_elementwise(c) and c not in made.bias]
-    _cores(step, made, loose)
-    _followers(step, made, loose)
-    _feeders(step, made, loose, uses)
-    for cls in loose:
-        if cls in made.group or cls in made.sums:
+    groups = Grouping(step.order())
+    uses = _uses(step, groups.order)
+    _biases(step, groups, uses)
+    ungrouped = [c for c in groups.order if step.is_elementwise(c) and c not in groups.bias]
+    _cores(step, groups, ungrouped)
+    _followers(step, groups, ungrouped)
+    _feeders(step, groups, ungrouped, uses)
+    for cls in ungrouped:
+        if cls in groups.group or cls in groups.sums:
             continue
         if _is_sum(step, cls):
-            made.sums.add(cls)
+            groups.sums.add(cls)
             continue
-        made.group[cls] = cls
-        _followers(step, made, loose)
-    _filters(step, made, uses)
-    return made
+        groups.group[cls] = cls
+        _followers(step, groups, ungrouped)
+    _filters(step, groups, uses)
+    return groups
 
 
 def _uses(step: RecoveredStep, order: list[int]) -> dict[int, list[tuple[int, int]]]:
@@ -69,9 +69,9 @@ def _uses(step: RecoveredStep, order: list[int]) -> dict[int, list[tuple[int, in
     return uses
 
 
-def _biases(step: RecoveredStep, made: Grouping, uses: dict[int, list[tuple[int, int]]]) -> None:
+def _biases(step: RecoveredStep, groups: Grouping, uses: dict[int, list[tuple[int, int]]]) -> None:
     """Find additions of a constant that are the bias of a product."""
-    for cls in made.order:
+    for cls in groups.order:
         operands = step.operands(cls)
         if step.classes[cls].op != "add" or len(operands) != 2:
             continue
@@ -83,7 +83,7 @@ def _biases(step: RecoveredStep, made: Grouping, uses: dict[int, list[tuple[int,
         if channel_bias(step, product, constant.value) is None:
             continue
         if len(step.classes[product].operands) == 2 and len(uses[product]) == 1 and step.samples[product] == step.samples[cls]:
-            made.bias[cls] = product
+            groups.bias[cls] = product
 
 
 def channel_bias(step: RecoveredStep, product: int, value: Array) -> Array | None:
@@ -100,56 +100,56 @@ def channel_bias(step: RecoveredStep, product: int, value: Array) -> Array | Non
     return np.broadcast_to(np.squeeze(first, rest), shape[channels : channels + 1])
 
 
-def _cores(step: RecoveredStep, made: Grouping, loose: list[int]) -> None:
+def _cores(step: RecoveredStep, groups: Grouping, ungrouped: list[int]) -> None:
     graph: nx.DiGraph[int] = nx.DiGraph()
-    graph.add_nodes_from(loose)
-    inside = set(loose)
-    for cls in loose:
+    graph.add_nodes_from(ungrouped)
+    inside = set(ungrouped)
+    for cls in ungrouped:
         graph.add_edges_from((o.cls, cls) for o in step.operands(cls) if isinstance(o, Ref) and o.cls in inside)
     for component in nx.strongly_connected_components(graph):
         first = min(component)
         if len(component) > 1 or graph.has_edge(first, first):
-            made.group.update(dict.fromkeys(component, first))
-            made.cores.add(first)
+            groups.group.update(dict.fromkeys(component, first))
+            groups.cores.add(first)
 
 
-def _followers(step: RecoveredStep, made: Grouping, loose: list[int]) -> None:
-    for cls in loose:
-        if cls in made.group or cls in made.sums:
+def _followers(step: RecoveredStep, groups: Grouping, ungrouped: list[int]) -> None:
+    for cls in ungrouped:
+        if cls in groups.group or cls in groups.sums:
             continue
         reads = [o for o in step.operands(cls) if not isinstance(o, Const)]
-        owners = {made.group.get(o.cls) if isinstance(o, Ref) else None for o in reads}
+        owners = {groups.group.get(o.cls) if isinstance(o, Ref) else None for o in reads}
         if len(owners) == 1 and None not in owners and all(step.operand_sample(o) == step.samples[cls] for o in reads):
-            made.group[cls] = owners.pop()  # type: ignore[assignment]
+            groups.group[cls] = owners.pop()  # type: ignore[assignment]
 
 
-def _feeders(step: RecoveredStep, made: Grouping, loose: list[int], uses: dict[int, list[tuple[int, int]]]) -> None:
-    for cls in reversed(loose):
-        if cls in made.group or cls in made.sums:
+def _feeders(step: RecoveredStep, groups: Grouping, ungrouped: list[int], uses: dict[int, list[tuple[int, int]]]) -> None:
+    for cls in reversed(ungrouped):
+        if cls in groups.group or cls in groups.sums:
             continue
-        owners = {made.group.get(user) for user, _ in uses[cls]}
+        owners = {groups.group.get(user) for user, _ in uses[cls]}
         same_shape = all(user >= 0 and step.samples[user] == step.samples[cls] for user, _ in uses[cls])
         if len(owners) == 1 and None not in owners and same_shape and all(delay == 0 for _, delay in uses[cls]):
-            made.group[cls] = owners.pop()  # type: ignore[assignment]
+            groups.group[cls] = owners.pop()  # type: ignore[assignment]
 
 
-def _filters(step: RecoveredStep, made: Grouping, uses: dict[int, list[tuple[int, int]]]) -> None:
+def _filters(step: RecoveredStep, groups: Grouping, uses: dict[int, list[tuple[int, int]]]) -> None:
     """Join a filter without spikes to the one population that it feeds: a synaptic current belongs to its membrane."""
     changed = True
     while changed:
         changed = False
-        for group in made.groups:
-            members = made.members(group)
-            if group not in made.cores or any(step.classes[c].op in ("gt", "ge") for c in members):
+        for group in groups.groups:
+            members = groups.members(group)
+            if group not in groups.cores or any(step.classes[c].op in ("gt", "ge") for c in members):
                 continue
-            outside = [(user, d) for c in members for user, d in uses[c] if user >= 0 and made.group.get(user) != group]
-            users = {made.group.get(user) for user, _ in outside}
+            outside = [(user, d) for c in members for user, d in uses[c] if user >= 0 and groups.group.get(user) != group]
+            users = {groups.group.get(user) for user, _ in outside}
             if len(users) != 1 or None in users or any(d for _, d in outside):
                 continue
             owner = users.pop()
-            if owner in made.cores and step.samples[group] == step.samples[made.members(owner)[0]]:
-                made.group.update(dict.fromkeys(members, owner))
-                made.cores.discard(group)
+            if owner in groups.cores and step.samples[group] == step.samples[groups.members(owner)[0]]:
+                groups.group.update(dict.fromkeys(members, owner))
+                groups.cores.discard(group)
                 changed = True
                 break
 

@@ -23,10 +23,10 @@ from snnc.frontends.onnx.reroll.step import RecoveredStep
 Fault: TypeAlias = tuple[int, int, float]
 """Class, step and difference of a value that is not reproduced."""
 _TOLERANCE: Final = 2e-6
-_MAX_TRIALS: Final = 200
-_FEWEST_TRIALS: Final = 8
+_MAX_CANDIDATES: Final = 200
+_MIN_CANDIDATES: Final = 8
 _MAX_WORK: Final = 1e9
-"""Most multiplications for the trials of one population, on one sample."""
+"""Most multiplications for the candidates of one population, on one sample."""
 _MAX_EARLY: Final = 100
 """Maximum values of the first steps that are searched for constants."""
 _SAMPLES: Final = 8
@@ -67,26 +67,26 @@ class StepSimulation:
         """Return the value of a class at step `t`."""
         key = (cls, t)
         if key not in self._known:
-            made = self._step.classes[cls]
-            arrays = [self._read(cls, o, t) for o in made.operands]
-            self._known[key] = compute(made.op, made.attrs, made.shape, arrays)
+            step_class = self._step.classes[cls]
+            arrays = [self._read(cls, o, t) for o in step_class.operands]
+            self._known[key] = compute(step_class.op, step_class.attrs, step_class.shape, arrays)
         return self._known[key]
 
     def before(self, cls: int, t: int, reader: int | None) -> Array:
         """Return the value of a class before step 0, as `reader` (a group) reads it."""
-        made = self._step.classes[cls]
+        step_class = self._step.classes[cls]
         group = self._groups.group.get(cls)
         if group is None or group != reader:
             names = self._by_class.get(cls, [])
-            return self._sample.input(names[0], made.shape) if names and t == -1 else np.zeros(made.shape)
+            return self._sample.input(names[0], step_class.shape) if names and t == -1 else np.zeros(step_class.shape)
         states = self._states[group]
         if cls in states.stored:
             names = self._by_class.get(cls, [])
             if names and t == -1:
-                return self._sample.input(names[0], made.shape)
-            return np.broadcast_to(np.asarray(self._start.values.get((cls, t), np.zeros(())), np.float64), made.shape)
-        arrays = [self._read(cls, o, t) for o in made.operands]
-        return compute(made.op, made.attrs, made.shape, arrays)
+                return self._sample.input(names[0], step_class.shape)
+            return np.broadcast_to(np.asarray(self._start.values.get((cls, t), np.zeros(())), np.float64), step_class.shape)
+        arrays = [self._read(cls, o, t) for o in step_class.operands]
+        return compute(step_class.op, step_class.attrs, step_class.shape, arrays)
 
     def _read(self, reader: int, operand: Operand, t: int) -> Array:
         """Return the value of an operand that `reader` reads at step `t`."""
@@ -110,14 +110,14 @@ class StepSimulation:
         """Return (class, step, difference) of every early value that is not reproduced."""
         found: list[Fault] = []
         for cls in classes:
-            made = self._step.classes[cls]
-            early = {t: list(nodes) for t, nodes in made.forced.items()}
+            step_class = self._step.classes[cls]
+            early = {t: list(nodes) for t, nodes in step_class.forced.items()}
             for t, nodes in early.items():
                 for node in nodes:
                     difference = _difference(self._sample(node), self.value(cls, t))
                     if difference > _TOLERANCE:
                         found.append((cls, t, difference))
-            for t, nodes in made.initial.items():
+            for t, nodes in step_class.initial.items():
                 found.extend(self._initial_faults(cls, t, nodes))
         return found
 
@@ -146,19 +146,19 @@ def find_start(step: RecoveredStep, groups: Grouping, states: Mapping[int, State
     Raises
     ------
     InitialStateError
-        None of the proposals explains the file.
+        No proposal explains the file.
     """
     start = _explicit(step, groups, states)
     largest = max((math.prod(c.shape) for c in step.classes), default=0)
     samples = [Evaluator(k) for k in range(_SAMPLES if largest < _SMALL else 2)]
     classes = [c.id for c in step.classes if c.forced or c.initial]
 
-    def faults(trial: Start, among: list[Evaluator] = samples) -> list[Fault]:
-        return [f for s in among for f in StepSimulation(step, groups, states, s, trial).faults(classes)]
+    def faults(proposal: Start, among: list[Evaluator] = samples) -> list[Fault]:
+        return [f for s in among for f in StepSimulation(step, groups, states, s, proposal).faults(classes)]
 
     best = faults(start)
     if best and search:
-        start = _searched(step, groups, states, start, lambda trial: faults(trial, samples[:_SEARCHED]))
+        start = _searched(step, groups, states, start, lambda proposal: faults(proposal, samples[:_SEARCHED]))
         best = faults(start)
     if best:
         cls, t, difference = best[0]
@@ -174,12 +174,12 @@ def find_start(step: RecoveredStep, groups: Grouping, states: Mapping[int, State
 def _explicit(step: RecoveredStep, groups: Grouping, states: Mapping[int, States]) -> Start:
     """Return the initial states that the file shows."""
     start = Start()
-    for made in step.classes:
-        seen = step.through_layout(Ref(made.id))
+    for step_class in step.classes:
+        seen = step.through_layout(Ref(step_class.id))
         if not isinstance(seen, Ref):
             continue
         group = groups.group.get(seen.cls)
-        for t, nodes in made.initial.items():
+        for t, nodes in step_class.initial.items():
             for node in nodes:
                 if node.op == "input":
                     start.inputs.setdefault(str(node.attrs[0]), seen.cls)
@@ -195,7 +195,7 @@ def _searched(
     step: RecoveredStep, groups: Grouping, states: Mapping[int, States], start: Start, faults: Callable[[Start], list[Fault]]
 ) -> Start:
     best = faults(start)
-    most = max(_FEWEST_TRIALS, min(_MAX_TRIALS, int(_MAX_WORK / max(1, sum(_work(c) for c in step.classes)))))
+    most = max(_MIN_CANDIDATES, min(_MAX_CANDIDATES, int(_MAX_WORK / max(1, sum(_work(c) for c in step.classes)))))
     for group in groups.groups:
         if not best:
             break
@@ -203,9 +203,9 @@ def _searched(
     return start
 
 
-def _work(made: StepClass) -> int:
-    weight = made.operands[1] if made.op in ("linear", "conv") else None
-    return math.prod(made.shape) * (math.prod(weight.value.shape[1:]) if isinstance(weight, Const) else 1)
+def _work(step_class: StepClass) -> int:
+    weight = step_class.operands[1] if step_class.op in ("linear", "conv") else None
+    return math.prod(step_class.shape) * (math.prod(weight.value.shape[1:]) if isinstance(weight, Const) else 1)
 
 
 def _improve(
@@ -222,8 +222,8 @@ def _improve(
     candidates = _constants(step, members)
     if not open_states or not candidates:
         return start, best
-    for trial in itertools.islice(_trials(open_states, candidates), most):
-        given = {(c, -k): v for c, v in trial for k in range(1, states.stored[c] + 1)}
+    for assignment in itertools.islice(_assignments(open_states, candidates), most):
+        given = {(c, -k): v for c, v in assignment for k in range(1, states.stored[c] + 1)}
         proposal = Start({**start.values, **given}, start.inputs)
         found = faults(proposal)
         if len(found) < len(best):
@@ -233,7 +233,7 @@ def _improve(
     return start, best
 
 
-def _trials(open_states: list[int], candidates: list[Array]) -> Iterator[tuple[tuple[int, Array], ...]]:
+def _assignments(open_states: list[int], candidates: list[Array]) -> Iterator[tuple[tuple[int, Array], ...]]:
     """Yield assignments of constants to states: to one state, then to two, and so on."""
     for size in range(1, len(open_states) + 1):
         for chosen in itertools.combinations(open_states, size):

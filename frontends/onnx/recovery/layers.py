@@ -9,7 +9,7 @@ import numpy as np
 from snnc.compiler.ir.graph import Add, Concat, Conv, Flatten, Linear, Operation, Pad, Pool, Reduce, Reshape, Scale, Shape, Slice, Sparse
 from snnc.compiler.neurons.expression import Call, Symbol
 from snnc.frontends.onnx.errors import NotYetError
-from snnc.frontends.onnx.flattening.node import Array, Pick
+from snnc.frontends.onnx.flattening.node import Array, GatherMap
 from snnc.frontends.onnx.recovery.naming import NamedEquations
 from snnc.frontends.onnx.reroll.rearrange import aligned, padding_of
 from snnc.frontends.onnx.reroll.roll import Const, Operand, Ref
@@ -24,57 +24,57 @@ def layer_of(step: RecoveredStep, cls: int, bias: Array | None) -> tuple[str, Op
     NotYetError
         The graph has no operation for the class.
     """
-    made = step.classes[cls]
-    operands = made.operands
+    step_class = step.classes[cls]
+    operands = step_class.operands
     read = operands[:1]
     if isinstance(read[0], Const):
-        raise NotYetError(f"a layer ('{made.op}') reads a constant instead of a value of the network; fold it into the layer's bias.")
+        raise NotYetError(f"a layer ('{step_class.op}') reads a constant instead of a value of the network; fold it into the layer's bias.")
     read_shape = step.full(read[0])
-    match made.op:
-        case "pick":
-            return _pick(step, cls, operands)
+    match step_class.op:
+        case "gather":
+            return _gather(step, cls, operands)
         case "linear":
             return "linear", Linear(*_weights(operands, bias)), read, (int(np.prod(read_shape)),)
         case "conv":
-            return "conv", Conv(*_weights(operands, bias), *made.attrs), read, step.image(read[0])
+            return "conv", Conv(*_weights(operands, bias), *step_class.attrs), read, step.image(read[0])
         case "pool":
-            return "pool", Pool(*made.attrs), read, step.image(read[0])
+            return "pool", Pool(*step_class.attrs), read, step.image(read[0])
         case "reduce":
-            kind, axes = made.attrs
+            kind, axes = step_class.attrs
             if kind == "min":
                 raise NotYetError("a minimum over the values of a layer is not read yet.")
             sample_axes = tuple(step.inner_axis(read[0], a) for a in axes)
             return "reduce", Reduce(kind, sample_axes, keepdims=True), read, read_shape
         case "slice":
-            axis, start = made.attrs
-            return "slice", Slice(step.inner_axis(read[0], axis), start, start + made.shape[axis]), read, read_shape
+            axis, start = step_class.attrs
+            return "slice", Slice(step.inner_axis(read[0], axis), start, start + step_class.shape[axis]), read, read_shape
         case "concat":
-            return "concat", Concat(step.inner_axis(read[0], made.attrs[0])), operands, None
+            return "concat", Concat(step.inner_axis(read[0], step_class.attrs[0])), operands, None
         case "add":
             return "sum", Add(), operands, step.graph_shape(cls)
     shape = step.graph_shape(cls)
     return ("flat", Flatten(), read, None) if len(shape) == 1 else ("reshape", Reshape(shape), read, None)
 
 
-def _pick(step: RecoveredStep, cls: int, operands: list[Operand]) -> tuple[str, Operation, list[Operand], Shape | None]:
-    """Write a pick of one source: a Reshape, a Pad, or a matrix with a 1 in each row."""
-    pick, source = step.classes[cls].attrs[0], step.full(operands[0])
-    if pick.plain and pick.index.size == math.prod(source):
+def _gather(step: RecoveredStep, cls: int, operands: list[Operand]) -> tuple[str, Operation, list[Operand], Shape | None]:
+    """Write a gather of one source: a Reshape, a Pad, or a matrix with a 1 in each row."""
+    gather, source = step.classes[cls].attrs[0], step.full(operands[0])
+    if gather.plain and gather.index.size == math.prod(source):
         shape = step.graph_shape(cls)
         return ("flat", Flatten(), operands, None) if len(shape) == 1 else ("reshape", Reshape(shape), operands, None)
     result = step.full(Ref(cls))
-    padding = padding_of(pick, source, result)
+    padding = padding_of(gather, source, result)
     if padding is not None:
         return "pad", Pad(padding), operands, aligned(source, len(result))
-    return "pick", selection(pick, math.prod(source)), operands, (math.prod(source),)
+    return "pick", selection(gather, math.prod(source)), operands, (math.prod(source),)
 
 
-def selection(pick: Pick, size: int) -> Sparse:
-    """Return a pick from `size` values as a matrix."""
-    rows = (pick.index >= 0).astype(np.int32)
+def selection(gather: GatherMap, size: int) -> Sparse:
+    """Return a gather from `size` values as a matrix."""
+    rows = (gather.index >= 0).astype(np.int32)
     indptr = np.concatenate([[0], np.cumsum(rows)]).astype(np.int32)
-    chosen = pick.index[pick.index >= 0].astype(np.int32)
-    return Sparse(np.ones(len(chosen), np.float32), chosen, indptr, (len(pick.index), size), pick.fill, learnable=False)
+    chosen = gather.index[gather.index >= 0].astype(np.int32)
+    return Sparse(np.ones(len(chosen), np.float32), chosen, indptr, (len(gather.index), size), gather.fill, learnable=False)
 
 
 def _weights(operands: list[Operand], bias: Array | None) -> tuple[Array, Array | None]:

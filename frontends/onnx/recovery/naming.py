@@ -29,27 +29,27 @@ class NamedEquations:
     learnable: frozenset[str] = frozenset()
 
 
-def name(made: EquationsDraft, states: States, visible: set[int]) -> NamedEquations:
+def name(draft: EquationsDraft, states: States, visible: set[int]) -> NamedEquations:
     """Return a draft under its final names."""
-    all_visible, visible = visible, {made.alias.get(c, c) for c in visible}
-    fires = {line.target: line.value for line in made.lines if is_spike(line.value)}
-    state_names = _states(made, states, fires, visible)
-    final: dict[str, Expression] = {f"i{k}": Symbol("i" if k == 0 else f"i{k + 1}") for k in range(len(made.ports))}
+    all_visible, visible = visible, {draft.alias.get(c, c) for c in visible}
+    fires = {line.target: line.value for line in draft.lines if is_spike(line.value)}
+    state_names = _states(draft, states, fires, visible)
+    final: dict[str, Expression] = {f"i{k}": Symbol("i" if k == 0 else f"i{k + 1}") for k in range(len(draft.ports))}
     deep = {(c, k): state_names[c] + ("" if k == 1 else f"_{k}") for c, d in states.stored.items() for k in range(1, d + 1)}
     final.update({f"c{c}": Symbol(n) for c, n in state_names.items()})
     final.update({f"p{c}_{k}": Symbol(n) for (c, k), n in deep.items()})
     reserved = {*deep.values(), *(s.name for s in final.values() if isinstance(s, Symbol))}
-    for line in made.lines:
+    for line in draft.lines:
         if line.target in final:
             continue
         seen = line.target[0] == "c" and int(line.target[1:]) in visible
         base = ("s" if seen or line.target[0] == "c" else "z") if is_spike(line.value) else ("y" if seen else "u")
         final[line.target] = Symbol(_unused_name(base, reserved))
-    learned = _learned(made, final, reserved)
-    parameters = _parameters(made, state_names, fires, final, reserved, learned)
-    lines = _ordered(made, states, state_names, deep, final, reserved)
-    outputs = {c: _symbol_name(final[f"c{made.alias.get(c, c)}"]) for c in all_visible}
-    ports = tuple(_symbol_name(final[f"i{k}"]) for k in range(len(made.ports)))
+    learned = _learned(draft, final, reserved)
+    parameters = _parameters(draft, state_names, fires, final, reserved, learned)
+    lines = _ordered(draft, states, state_names, deep, final, reserved)
+    outputs = {c: _symbol_name(final[f"c{draft.alias.get(c, c)}"]) for c in all_visible}
+    ports = tuple(_symbol_name(final[f"i{k}"]) for k in range(len(draft.ports)))
     return NamedEquations(tuple(lines), state_names, deep, outputs, parameters, ports, frozenset(learned))
 
 
@@ -68,11 +68,11 @@ def _unused_name(base: str, reserved: set[str]) -> str:
     return name
 
 
-def _states(made: EquationsDraft, states: States, fires: Mapping[str, Expression], visible: set[int]) -> dict[int, str]:
+def _states(draft: EquationsDraft, states: States, fires: Mapping[str, Expression], visible: set[int]) -> dict[int, str]:
     """Name the states: v for the membrane, i_syn for a state that only inputs feed, s for spikes, x for the others."""
     if not states.stored:
         return {}
-    values = {line.target: line.value for line in made.lines}
+    values = {line.target: line.value for line in draft.lines}
     stored = list(states.stored)
 
     def reach(start: str) -> set[str]:
@@ -111,23 +111,23 @@ def _states(made: EquationsDraft, states: States, fires: Mapping[str, Expression
     return names
 
 
-def _learned(made: EquationsDraft, final: dict[str, Expression], reserved: set[str]) -> dict[str, Array]:
+def _learned(draft: EquationsDraft, final: dict[str, Expression], reserved: set[str]) -> dict[str, Array]:
     """Give the trainable parameters their names in the module; a parameter that is used several times has one name."""
     found: dict[str, Array] = {}
     names: dict[str, str] = {}
-    used = {s for line in made.lines for s in symbols(line.value)}
-    for k, label in made.labels.items():
+    used = {s for line in draft.lines for s in symbols(line.value)}
+    for k, label in draft.labels.items():
         if k not in used:
             continue
         if label not in names:
             names[label] = _unused_name(label.rpartition(".")[2], reserved)
-        found.setdefault(names[label], made.constants[k])
+        found.setdefault(names[label], draft.constants[k])
         final[k] = Symbol(names[label])
     return found
 
 
 def _parameters(
-    made: EquationsDraft,
+    draft: EquationsDraft,
     states: Mapping[int, str],
     fires: Mapping[str, Expression],
     final: dict[str, Expression],
@@ -136,16 +136,16 @@ def _parameters(
 ) -> dict[str, Array]:
     """Name the constants by their roles; equal ones share a name, 0 and 1 without a role become numbers."""
     roles: dict[str, str] = {}
-    for target, call in occurrences(made.lines):
+    for target, call in occurrences(draft.lines):
         for position, argument in enumerate(call.args):
-            if isinstance(argument, Symbol) and argument.name in made.constants and argument.name not in roles:
-                role = _role(call, position, target, states, fires, made)
+            if isinstance(argument, Symbol) and argument.name in draft.constants and argument.name not in roles:
+                role = _role(call, position, target, states, fires, draft)
                 if role:
                     roles[argument.name] = role
-    thresholds = [made.constants[k] for k, r in roles.items() if r == "threshold"]
+    thresholds = [draft.constants[k] for k, r in roles.items() if r == "threshold"]
     found: dict[str, Array] = {}
-    for k, value in made.constants.items():
-        if k in made.labels:
+    for k, value in draft.constants.items():
+        if k in draft.labels:
             continue
         role = roles.get(k, "")
         if role == "reset" and any(np.array_equal(value, t) for t in thresholds):
@@ -159,11 +159,11 @@ def _parameters(
             match = _unused_name(role, reserved)
             found[match] = value
         final[k] = Symbol(match)
-    used = {s for line in made.lines for s in symbols(substitute(line.value, final))}
+    used = {s for line in draft.lines for s in symbols(substitute(line.value, final))}
     return {n: v for n, v in {**found, **learned}.items() if n in used}
 
 
-def _role(call: Call, position: int, target: str, states: Mapping[int, str], fires: Mapping[str, Expression], made: EquationsDraft) -> str:
+def _role(call: Call, position: int, target: str, states: Mapping[int, str], fires: Mapping[str, Expression], draft: EquationsDraft) -> str:
     """Return the name of a constant by its place in the equations; "" if it has no known role."""
     if call.function == "sub" and position == 1 and any(_is_compared(f, call) for f in fires.values()):
         return "threshold"
@@ -181,7 +181,7 @@ def _role(call: Call, position: int, target: str, states: Mapping[int, str], fir
     if not isinstance(other, Symbol):
         return ""
     if other.name in fires:
-        complete_line = any(line.target == target and line.value == call for line in made.lines)
+        complete_line = any(line.target == target and line.value == call for line in draft.lines)
         return "graded" if complete_line and target[0] == "c" and int(target[1:]) not in states else "reset"
     return ""
 
@@ -202,7 +202,7 @@ def _is_compared(fire: Expression, call: Call) -> bool:
 
 
 def _ordered(
-    made: EquationsDraft,
+    draft: EquationsDraft,
     states: States,
     names: Mapping[int, str],
     deep: Mapping[tuple[int, int], str],
@@ -210,7 +210,7 @@ def _ordered(
     reserved: set[str],
 ) -> list[Assignment]:
     """Order the equations; if a state's old value is read after its assignment, insert a copy."""
-    lines = list(made.lines)
+    lines = list(draft.lines)
     moves = {c: [(f"p{c}_{k}+", Symbol(f"p{c}_{k - 1}")) for k in range(d, 1, -1)] for c, d in states.stored.items()}
     placed: list[Assignment] = []
     for line in lines:

@@ -30,25 +30,25 @@ def roll_output(pool: NodePool, roller: Roller, name: str, output: Node) -> Resu
     Raises
     ------
     ReadoutError
-        It is neither a value of a step nor a summary over the steps.
+        The output is neither a value of a step nor a summary over the steps.
     """
-    line = roller.line
+    timeline = roller.timeline
     if output.value is not None:
         raise ReadoutError(f"the output '{name}' is constant; it does not depend on the inputs.")
     for axis in range(len(output.shape)):
-        window = windowed(pool, line, output, axis)
+        window = windowed(pool, timeline, output, axis)
         if window is not None:
-            rows = window.rows if len(window.rows) == line.steps else ()
-            return Result(name, _roll(roller, window), "all", axis, window.rows[-1].shape, rows, *_bounds(line, window))
-    _check_stack(line, name, output)
-    summary = _summary(pool, line, output)
+            rows = window.rows if len(window.rows) == timeline.steps else ()
+            return Result(name, _roll(roller, window), "all", axis, window.rows[-1].shape, rows, *_bounds(timeline, window))
+    _check_stack(timeline, name, output)
+    summary = _summary(pool, timeline, output)
     if summary is not None:
         kind, window = summary
-        return Result(name, _roll(roller, window), kind, None, output.shape, (), *_bounds(line, window))
+        return Result(name, _roll(roller, window), kind, None, output.shape, (), *_bounds(timeline, window))
     added = _summed_without_time(roller, name, output)
     if added is not None:
         return added
-    value = roller.roll({line.steps - 1: _with_accumulations(pool, line, name, output)})
+    value = roller.roll({timeline.steps - 1: _with_accumulations(pool, timeline, name, output)})
     return Result(name, value, "last", None, output.shape)
 
 
@@ -56,18 +56,18 @@ def _roll(roller: Roller, window: StepWindow) -> Operand:
     return roller.roll(dict(enumerate(window.rows, window.start)))
 
 
-def _bounds(line: GraphTimeline, window: StepWindow) -> tuple[int, int | None]:
+def _bounds(timeline: GraphTimeline, window: StepWindow) -> tuple[int, int | None]:
     stop = window.start + len(window.rows)
-    return window.start, None if stop == line.steps else stop
+    return window.start, None if stop == timeline.steps else stop
 
 
-def _check_stack(line: GraphTimeline, name: str, output: Node) -> None:
+def _check_stack(timeline: GraphTimeline, name: str, output: Node) -> None:
     """Refuse an output that is made from values of all steps, but neither stacks them in order nor summarises them."""
     node, after = output, list[Node]()
     for _ in range(_MAX_POST):
         if node.op == "concat":
-            _check_parts(line, name, output, node, after)
-        if node.op == "put":
+            _check_parts(timeline, name, output, node, after)
+        if node.op == "write_slice":
             raise TimeMixingError(
                 f"the output '{name}' of shape {list(output.shape)} is written entry by entry, but not in the order of "
                 "the steps; snnc reads causal models whose outputs are in order. Write the values of every step, in their order."
@@ -79,15 +79,15 @@ def _check_stack(line: GraphTimeline, name: str, output: Node) -> None:
         node = live[0]
 
 
-def _check_parts(line: GraphTimeline, name: str, output: Node, node: Node, after: list[Node]) -> None:
+def _check_parts(timeline: GraphTimeline, name: str, output: Node, node: Node, after: list[Node]) -> None:
     """Refuse a stack of values that do not follow the steps one by one."""
-    late, depths = [line.latest[n.id] for n in node.inputs], [n.depth for n in node.inputs]
+    late, depths = [timeline.latest[n.id] for n in node.inputs], [n.depth for n in node.inputs]
     distinct = len(set(late)) == len(late)
-    one_by_one = len(late) == line.steps and (distinct or len(set(depths)) == len(depths))
-    strided = distinct and len(late) > 2 and line.latest[output.id] - min(late) >= len(late)
-    if not line.timed or not (one_by_one or strided) or len({n.signature for n in node.inputs}) > 1:
+    one_by_one = len(late) == timeline.steps and (distinct or len(set(depths)) == len(depths))
+    strided = distinct and len(late) > 2 and timeline.latest[output.id] - min(late) >= len(late)
+    if not timeline.timed or not (one_by_one or strided) or len({n.signature for n in node.inputs}) > 1:
         return
-    if late == list(range(line.steps)) and _joins(node, after):
+    if late == list(range(timeline.steps)) and _joins(node, after):
         raise ReadoutError(
             f"the output '{name}' of shape {list(output.shape)} joins the steps along an axis that it shares with the batch or "
             "neurons); stack them along a separate axis (torch.stack instead of torch.cat, and no flatten or view over that axis)."
@@ -119,11 +119,11 @@ def _joins(stack: Node, after: list[Node]) -> bool:
     return bool(joined)
 
 
-def _summary(pool: NodePool, line: GraphTimeline, output: Node) -> tuple[Readout, StepWindow] | None:
+def _summary(pool: NodePool, timeline: GraphTimeline, output: Node) -> tuple[Readout, StepWindow] | None:
     """Return the readout of an output and its range of steps; None if it is no summary of steps."""
     inner, scale = unscaled(output)
     node = inner.inputs[0] if inner.op == "reshape" else inner
-    found = _reduced(pool, line, node) if node.op == "reduce" else _folded_steps(line, node)
+    found = _reduced(pool, timeline, node) if node.op == "reduce" else _folded_steps(timeline, node)
     if found is None:
         return None
     kind, window = found
@@ -135,83 +135,83 @@ def _summary(pool: NodePool, line: GraphTimeline, output: Node) -> tuple[Readout
         return None
     factor = pool.const(np.array(scale, np.float32))
     rows = tuple(elementwise(pool, "mul", row, factor) for row in window.rows)
-    extend(line, pool)
+    extend(timeline, pool)
     return kind, StepWindow(window.start, rows)
 
 
-def _reduced(pool: NodePool, line: GraphTimeline, node: Node) -> tuple[Readout, StepWindow] | None:
+def _reduced(pool: NodePool, timeline: GraphTimeline, node: Node) -> tuple[Readout, StepWindow] | None:
     """Read a reduction over time, and maybe over axes of a step."""
     kind, axes = node.attrs
     source = node.inputs[0]
     for axis in axes:
-        window = windowed(pool, line, source, axis)
+        window = windowed(pool, timeline, source, axis)
         if window is None:
             continue
         rest = tuple(a - (a > axis) for a in axes if a != axis)
         if not rest:
             return kind, window
         rows = tuple(shaping.reduce(pool, row, kind, rest, True) for row in window.rows)
-        extend(line, pool)
+        extend(timeline, pool)
         return kind, StepWindow(window.start, rows)
     return None
 
 
-def _folded_steps(line: GraphTimeline, node: Node) -> tuple[Readout, StepWindow] | None:
+def _folded_steps(timeline: GraphTimeline, node: Node) -> tuple[Readout, StepWindow] | None:
     """Read a summary written as nested sums or comparisons of steps: ``max(max(a0, a1), a2)``.
 
     A sum over all steps is not read here: the roll-up recovers it as a state.
     """
-    if node.op not in ("add", "max", "min") or not line.timed:
+    if node.op not in ("add", "max", "min") or not timeline.timed:
         return None
     parts: list[Node] = []
     rest, op = node, node.op
     while rest.op == op and len(rest.inputs) == 2 and all(n.value is None for n in rest.inputs):
-        earlier, now = sorted(rest.inputs, key=lambda n: line.latest[n.id])
-        at = line.latest[now.id]
+        earlier, now = sorted(rest.inputs, key=lambda n: timeline.latest[n.id])
+        at = timeline.latest[now.id]
         if (
-            line.latest[earlier.id] != at - 1
-            or (parts and at != line.latest[parts[-1].id] - 1)
+            timeline.latest[earlier.id] != at - 1
+            or (parts and at != timeline.latest[parts[-1].id] - 1)
             or now.signature != (parts or [now])[0].signature
         ):
             break
         parts.append(now)
         rest = earlier
-    if len(parts) < 2 or rest.signature != parts[0].signature or line.latest[rest.id] != line.latest[parts[-1].id] - 1:
+    if len(parts) < 2 or rest.signature != parts[0].signature or timeline.latest[rest.id] != timeline.latest[parts[-1].id] - 1:
         return None
     rows = (rest, *reversed(parts))
-    if op == "add" and len(rows) == line.steps:
+    if op == "add" and len(rows) == timeline.steps:
         return None
-    return "sum" if op == "add" else "max" if op == "max" else "min", StepWindow(line.latest[rest.id], rows)
+    return "sum" if op == "add" else "max" if op == "max" else "min", StepWindow(timeline.latest[rest.id], rows)
 
 
-def _with_accumulations(pool: NodePool, line: GraphTimeline, name: str, output: Node) -> Node:
+def _with_accumulations(pool: NodePool, timeline: GraphTimeline, name: str, output: Node) -> Node:
     """Rewrite sums and means over all steps, with which an output computes further, as step-by-step accumulations."""
     known: dict[int, Node] = {}
 
     def walk(node: Node, depth: int) -> Node:
-        if node.value is not None or not line.timed or line.latest[node.id] < line.steps - 1:
+        if node.value is not None or not timeline.timed or timeline.latest[node.id] < timeline.steps - 1:
             return node
         if node.id not in known:
-            made = _accumulation(pool, line, name, node) if node.op == "reduce" else None
-            if made is None and depth < _MAX_POST and node.op != "concat":
+            rewritten = _accumulation(pool, timeline, name, node) if node.op == "reduce" else None
+            if rewritten is None and depth < _MAX_POST and node.op != "concat":
                 inputs = tuple(walk(n, depth + 1) for n in node.inputs)
                 changed = any(a is not b for a, b in zip(inputs, node.inputs, strict=True))
-                made = pool.make(node.op, inputs, node.shape, node.attrs) if changed else node
-            known[node.id] = made or node
+                rewritten = pool.make(node.op, inputs, node.shape, node.attrs) if changed else node
+            known[node.id] = rewritten or node
         return known[node.id]
 
-    made = walk(output, 0)
-    extend(line, pool)
-    return made
+    rewritten = walk(output, 0)
+    extend(timeline, pool)
+    return rewritten
 
 
-def _accumulation(pool: NodePool, line: GraphTimeline, name: str, node: Node) -> Node | None:
+def _accumulation(pool: NodePool, timeline: GraphTimeline, name: str, node: Node) -> Node | None:
     """Return a sum or mean over all steps as a step-by-step accumulation; None if `node` is something else."""
-    found = _reduced(pool, line, node)
+    found = _reduced(pool, timeline, node)
     if found is None:
         return None
     kind, window = found
-    if kind not in ("sum", "mean") or len(window.rows) != line.steps:
+    if kind not in ("sum", "mean") or len(window.rows) != timeline.steps:
         what = "of some steps only" if kind in ("sum", "mean") else "over the steps"
         raise ReadoutError(
             f"the output '{name}' computes further with the {kind} {what}; snnc supports this only for the sum and mean over all steps. "
@@ -221,16 +221,16 @@ def _accumulation(pool: NodePool, line: GraphTimeline, name: str, node: Node) ->
     for row in window.rows[1:]:
         total = elementwise(pool, "add", total, row)
     if kind == "mean":
-        total = elementwise(pool, "div", total, pool.const(np.array(line.steps, np.float32)))
+        total = elementwise(pool, "div", total, pool.const(np.array(timeline.steps, np.float32)))
     return shaping.reshape(pool, total, node.shape)
 
 
 def _summed_without_time(roller: Roller, name: str, output: Node) -> Result | None:
     """Roll up an output that sums its steps, in a file whose inputs have no time axis."""
-    steps = roller.line.steps
+    steps = roller.timeline.steps
     parts, scale = summands(output)
     kind: Readout | None = "sum" if scale == 1.0 else "mean" if np.isclose(scale * steps, 1, rtol=1e-5) else None
-    if roller.line.timed or len(parts) != steps or kind is None:
+    if roller.timeline.timed or len(parts) != steps or kind is None:
         return None
     return Result(name, roller.roll(dict(enumerate(parts))), kind, None, output.shape)
 
@@ -246,38 +246,38 @@ def _accumulated(roller: Roller, result: Result) -> Result:
     value = result.value
     if not isinstance(value, Ref) or value.delay:
         return result
-    made = roller.classes[value.cls]
-    if made.op in ("div", "mul") and len(made.operands) == 2:
-        factor = next((o for o in made.operands if isinstance(o, Const)), None)
-        inner = next((o for o in made.operands if isinstance(o, Ref)), None)
+    step_class = roller.classes[value.cls]
+    if step_class.op in ("div", "mul") and len(step_class.operands) == 2:
+        factor = next((o for o in step_class.operands if isinstance(o, Const)), None)
+        inner = next((o for o in step_class.operands if isinstance(o, Ref)), None)
         if factor is None or inner is None or inner.delay or factor.value.size != 1:
             return result
         scale = float(factor.value.reshape(-1)[0])
-        scale = 1 / scale if made.op == "div" and scale and made.operands[0] is inner else scale
-        if not np.isclose(scale * roller.line.steps, 1, rtol=1e-5):
+        scale = 1 / scale if step_class.op == "div" and scale and step_class.operands[0] is inner else scale
+        if not np.isclose(scale * roller.timeline.steps, 1, rtol=1e-5):
             return result
-        made, readout = roller.classes[inner.cls], "mean"
-    summand = _summand(roller, made)
+        step_class, readout = roller.classes[inner.cls], "mean"
+    summand = _summand(roller, step_class)
     return result if summand is None else Result(result.name, summand, readout, None, result.shape)
 
 
-def _summand(roller: Roller, made: StepClass) -> Operand | None:
+def _summand(roller: Roller, step_class: StepClass) -> Operand | None:
     """Return the value that a class adds to its previous value, starting from zero; None if it does something else."""
-    if made.op != "add" or len(made.operands) != 2:
+    if step_class.op != "add" or len(step_class.operands) != 2:
         return None
-    previous = Ref(made.id, 1)
-    rest = [o for o in made.operands if o != previous]
+    previous = Ref(step_class.id, 1)
+    rest = [o for o in step_class.operands if o != previous]
     if len(rest) != 1 or not isinstance(rest[0], Ref):
         return None
-    users = [c.id for c in roller.classes if c.id != made.id for o in c.operands if isinstance(o, Ref) and o.cls == made.id]
+    users = [c.id for c in roller.classes if c.id != step_class.id for o in c.operands if isinstance(o, Ref) and o.cls == step_class.id]
     if len(users) > 1 or any(roller.classes[u].op not in ("div", "mul") for u in users):
         return None
-    starts = [n for nodes in made.initial.values() for n in nodes]
-    firsts = made.forced.get(0, [])
+    starts = [n for nodes in step_class.initial.values() for n in nodes]
+    firsts = step_class.forced.get(0, [])
     summand = roller.classes[rest[0].cls]
     zero_start = all(n.value is not None and not n.value.any() for n in starts)
     same_start = all(n is summand.nodes.get(0) or n in summand.forced.get(0, ()) for n in firsts)
-    later = set(made.forced) - {0}
+    later = set(step_class.forced) - {0}
     if not zero_start or not same_start or later or not (starts or firsts):
         return None
     return rest[0]

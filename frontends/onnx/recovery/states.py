@@ -35,7 +35,7 @@ def states_of(step: RecoveredStep, groups: Grouping, group: int, visible: set[in
     """
     members = groups.members(group)
     operands = [(step.classes[c], k, o) for c in members for k, o in enumerate(step.operands(c))]
-    passed = {o.cls for made, k, o in operands if isinstance(o, Ref) and o.delay and k not in made.cut}
+    passed = {o.cls for step_class, k, o in operands if isinstance(o, Ref) and o.delay and k not in step_class.cut}
     added: set[int] = set()
     while True:
         found = _choose_states(step, members, visible, added)
@@ -142,8 +142,8 @@ def _plain_source(step: RecoveredStep, inside: set[int], cls: int, visible: set[
     """Return the class of which `cls` is a constant multiple, or the membrane of which it is the spike; else `cls`."""
     start = cls
     while True:
-        made, operands = step.classes[cls], step.operands(cls)
-        plain = made.op in ("neg", "mul", "div", "gt", "ge") or (made.op == "sub" and _fires(step, start))
+        step_class, operands = step.classes[cls], step.operands(cls)
+        plain = step_class.op in ("neg", "mul", "div", "gt", "ge") or (step_class.op == "sub" and _fires(step, start))
         refs = [o for o in operands if not isinstance(o, Const)]
         if (
             not plain
@@ -153,7 +153,7 @@ def _plain_source(step: RecoveredStep, inside: set[int], cls: int, visible: set[
         ):
             return cls
         only = refs[0]
-        if not isinstance(only, Ref) or only.delay or only.cls not in inside or (operands[-1] is only and made.op in ("div", "sub")):
+        if not isinstance(only, Ref) or only.delay or only.cls not in inside or (operands[-1] is only and step_class.op in ("div", "sub")):
             return cls
         cls = only.cls
 
@@ -183,14 +183,14 @@ def _reset_source(step: RecoveredStep, sources: list[int], cls: int) -> int | No
         if current in seen:
             continue
         seen.add(current)
-        made, operands = step.classes[current], step.operands(current)
+        step_class, operands = step.classes[current], step.operands(current)
         if any(isinstance(o, Ref) and o.delay for o in operands):
             reached.add(current)
-        elif made.op == "mul":
+        elif step_class.op == "mul":
             stack.extend(o.cls for o in operands if isinstance(o, Ref))
-        elif made.op == "sub" and isinstance(operands[0], Const) and isinstance(operands[1], Ref) and _fires(step, operands[1].cls):
+        elif step_class.op == "sub" and isinstance(operands[0], Const) and isinstance(operands[1], Ref) and _fires(step, operands[1].cls):
             spikes = True
-        elif made.op == "gt":
+        elif step_class.op == "gt":
             return None
         else:
             reached.add(current)
@@ -198,10 +198,10 @@ def _reset_source(step: RecoveredStep, sources: list[int], cls: int) -> int | No
 
 
 def _fires(step: RecoveredStep, cls: int) -> bool:
-    made = step.classes[cls]
-    if made.op == "mul" and any(isinstance(o, Const) for o in step.operands(cls)):
+    step_class = step.classes[cls]
+    if step_class.op == "mul" and any(isinstance(o, Const) for o in step.operands(cls)):
         return any(isinstance(o, Ref) and not o.delay and _fires(step, o.cls) for o in step.operands(cls))
-    return made.op in ("gt", "ge")
+    return step_class.op in ("gt", "ge")
 
 
 def _sources(step: RecoveredStep, members: list[int], cls: int) -> list[int]:

@@ -12,13 +12,13 @@ from snnc.frontends.onnx.recovery.build import BuildPlan, FileFacts, build, visi
 from snnc.frontends.onnx.recovery.grouping import grouping
 from snnc.frontends.onnx.recovery.initial import find_start
 from snnc.frontends.onnx.recovery.states import states_of
-from snnc.frontends.onnx.reroll.retime import postponed, shift
+from snnc.frontends.onnx.reroll.retime import delay_products, shift
 from snnc.frontends.onnx.reroll.roll import Const, InputRef, Ref, StepClass, delayed
 from snnc.frontends.onnx.reroll.step import RecoveredStep
 
 _MAX_LATE_PRODUCTS: Final = 4
 _MAX_SEARCHES: Final = 2
-_REARRANGES: Final = frozenset({"reshape", "transpose", "slice", "expand", "pick"})
+_REARRANGES: Final = frozenset({"reshape", "transpose", "slice", "expand", "gather"})
 
 
 def graph_of_step(step: RecoveredStep, file: FileFacts) -> TracedGraph:
@@ -38,7 +38,7 @@ def graph_of_step(step: RecoveredStep, file: FileFacts) -> TracedGraph:
     try:
         return _graph_of(step, file)
     except StepGraphError:
-        later = postponed(step)
+        later = delay_products(step)
         if later is None:
             raise
         return _graph_of(later, file)
@@ -48,21 +48,21 @@ def _graph_of(step: RecoveredStep, file: FileFacts) -> TracedGraph:
     """Try the places of delays, then the search for initial states, until one explains the file."""
     failure: InitialStateError | None = None
     step = _products_late(step)
-    trials = [(t, False) for t in _trials(step)]
-    for trial, search in [*trials, *((t, True) for t, _ in trials[:_MAX_SEARCHES])]:
-        groups = grouping(trial)
-        visible = visible_classes(trial, groups)
-        states = {g: states_of(trial, groups, g, visible) for g in groups.groups}
+    candidates = [(t, False) for t in _candidates(step)]
+    for candidate, search in [*candidates, *((t, True) for t, _ in candidates[:_MAX_SEARCHES])]:
+        groups = grouping(candidate)
+        visible = visible_classes(candidate, groups)
+        states = {g: states_of(candidate, groups, g, visible) for g in groups.groups}
         try:
-            start = find_start(trial, groups, states, search=search)
+            start = find_start(candidate, groups, states, search=search)
         except InitialStateError as error:
             failure = failure or error
             continue
-        return build(BuildPlan(file, trial, groups, states, start, visible))
+        return build(BuildPlan(file, candidate, groups, states, start, visible))
     raise failure or InitialStateError("no initial state explains the file's first steps.")
 
 
-def _trials(step: RecoveredStep) -> Iterator[RecoveredStep]:
+def _candidates(step: RecoveredStep) -> Iterator[RecoveredStep]:
     yield step
     late = [c for c in step.live() if step.classes[c].op in ("linear", "conv") and _delay(step, c)][:_MAX_LATE_PRODUCTS]
     for size in range(1, len(late) + 1):
@@ -126,11 +126,11 @@ def _moved(step: RecoveredStep, chosen: tuple[int, ...], by: int | None = None) 
 def _copy_moves(classes: list[StepClass], cls: int) -> int:
     """Give a class separate copies of the classes that rearrange its operand; return the first of them."""
     for inner in _moves_before(classes, cls):
-        made = classes[inner].copied()
-        made.id = len(classes)
-        classes.append(made)
-        classes[cls].operands[0] = Ref(made.id)
-        cls = made.id
+        step_class = classes[inner].copied()
+        step_class.id = len(classes)
+        classes.append(step_class)
+        classes[cls].operands[0] = Ref(step_class.id)
+        cls = step_class.id
     return cls
 
 

@@ -1,8 +1,8 @@
 """Rewrite operations that move values within a sample, or multiply along one of several axes, as operations of a graph.
 
-Transposes, gathers, shuffles and paddings between two layers become one `pick`: each of its values is a value of a source, or a constant.
-A matrix product over the last of several axes is a convolution with a kernel of 1 between two picks. Padding goes into the convolution
-after it, and a pick into the columns of the matrix product after it.
+Transposes, gathers, shuffles and paddings between two layers become one `gather`: each of its values is a value of a source, or a constant.
+A matrix product over the last of several axes is a convolution with a kernel of 1 between two gathers. Padding goes into the convolution
+after it, and a gather into the columns of the matrix product after it.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ import numpy as np
 from snnc.frontends.common.windows import Pairs
 from snnc.frontends.onnx.errors import StepGraphError
 from snnc.frontends.onnx.flattening.evaluate import compute
-from snnc.frontends.onnx.flattening.node import Array, Pick, Shape
+from snnc.frontends.onnx.flattening.node import Array, GatherMap, Shape
 from snnc.frontends.onnx.reroll.roll import Const, Operand, Ref, StepClass, delayed
 from snnc.frontends.onnx.reroll.step import RecoveredStep
 
-MOVES: Final = frozenset({"reshape", "transpose", "slice", "concat", "expand", "pick"})
+MOVES: Final = frozenset({"reshape", "transpose", "slice", "concat", "expand", "gather"})
 _MAX_SLICES: Final = 4
-"""Maximum slices of one value that are joined unchanged; more become one pick."""
+"""Maximum slices of one value that are joined unchanged; more become one gather."""
 
 
 def rearranged(step: RecoveredStep) -> RecoveredStep:
-    """Return the step with picks for operations that the graph does not have.
+    """Return the step with gathers for operations that the graph does not have.
 
     Raises
     ------
@@ -39,10 +39,10 @@ def rearranged(step: RecoveredStep) -> RecoveredStep:
         _as_convolution(step, classes, cls)
     step = step.changed(classes)
     for cls in _roots(step, _without_operation(step)):
-        _as_pick(step, classes[cls], _Tracer(step))
+        _as_gather(step, classes[cls], _Tracer(step))
     step = step.changed(classes)
     for cls in step.live():
-        _absorb_pick(step, classes, cls)
+        _absorb_gather(step, classes, cls)
     return step.changed(classes)
 
 
@@ -66,20 +66,20 @@ def _without_operation(step: RecoveredStep) -> set[int]:
 
 def _has_no_operation(step: RecoveredStep, cls: int) -> bool:
     """Return whether the graph has no operation for a moving class."""
-    made = step.classes[cls]
-    operand = made.operands[0]
+    step_class = step.classes[cls]
+    operand = step_class.operands[0]
     if step.is_layout(cls):
         return False
-    match made.op:
+    match step_class.op:
         case "transpose":
             return True
         case "expand":
             return not isinstance(operand, Const)
         case "concat":
-            axis = step.inner_axis(Ref(cls), made.attrs[0])
-            sliced = [s for s in map(step.through_layout, made.operands) if isinstance(s, Ref) and step.classes[s.cls].op == "slice"]
+            axis = step.inner_axis(Ref(cls), step_class.attrs[0])
+            sliced = [s for s in map(step.through_layout, step_class.operands) if isinstance(s, Ref) and step.classes[s.cls].op == "slice"]
             interleaved = math.prod(step.full(Ref(cls))[:axis]) != 1
-            return interleaved or any(isinstance(o, Const) for o in made.operands) or len(sliced) > _MAX_SLICES
+            return interleaved or any(isinstance(o, Const) for o in step_class.operands) or len(sliced) > _MAX_SLICES
     return False
 
 
@@ -93,11 +93,11 @@ def _roots(step: RecoveredStep, hard: set[int]) -> list[int]:
 
 
 def _many_axes(step: RecoveredStep, cls: int) -> bool:
-    made = step.classes[cls]
-    if made.op != "linear" or len(made.operands) < 2 or isinstance(made.operands[0], Const):
+    step_class = step.classes[cls]
+    if step_class.op != "linear" or len(step_class.operands) < 2 or isinstance(step_class.operands[0], Const):
         return False
-    weight = made.operands[1]
-    return isinstance(weight, Const) and math.prod(step.full(made.operands[0])) != weight.value.shape[1]
+    weight = step_class.operands[1]
+    return isinstance(weight, Const) and math.prod(step.full(step_class.operands[0])) != weight.value.shape[1]
 
 
 # ---- rewriting -------------------------------------------------------------------------------------------------------
@@ -105,8 +105,8 @@ def _many_axes(step: RecoveredStep, cls: int) -> bool:
 
 def _as_convolution(step: RecoveredStep, classes: list[StepClass], cls: int) -> None:
     """Write a matrix product over the last axis as a convolution over all others, with that axis as its channels."""
-    made = classes[cls]
-    operand, weight = made.operands[0], made.operands[1]
+    step_class = classes[cls]
+    operand, weight = step_class.operands[0], step_class.operands[1]
     assert isinstance(weight, Const), "checked by _many_axes"
     shape, batch = step.shape_and_batch(operand)
     size = 1 if batch is None else shape[batch]
@@ -115,16 +115,16 @@ def _as_convolution(step: RecoveredStep, classes: list[StepClass], cls: int) -> 
     first = 0 if batch is not None else None
     there = np.arange(places * inputs).reshape(places, inputs).T.reshape(-1)
     back = np.arange(outputs * places).reshape(outputs, places).T.reshape(-1)
-    moved = _new(classes, "pick", (Pick(there, None, (batch,), first),), (size, inputs, places), [operand])
+    moved = _new(classes, "gather", (GatherMap(there, None, (batch,), first),), (size, inputs, places), [operand])
     kernel = Const(weight.value.reshape(outputs, inputs, 1))
-    conv = _new(classes, "conv", ((1,), ((0, 0),), (1,), 1), (size, outputs, places), [Ref(moved), kernel, *made.operands[2:]])
-    made.op, made.attrs, made.operands = "pick", (Pick(back, None, (first,), step.batch[cls]),), [Ref(conv)]
+    conv = _new(classes, "conv", ((1,), ((0, 0),), (1,), 1), (size, outputs, places), [Ref(moved), kernel, *step_class.operands[2:]])
+    step_class.op, step_class.attrs, step_class.operands = "gather", (GatherMap(back, None, (first,), step.batch[cls]),), [Ref(conv)]
 
 
 def _new(classes: list[StepClass], op: str, attrs: tuple[Any, ...], shape: Shape, operands: list[Operand]) -> int:
-    made = StepClass(len(classes), op, attrs, shape, {}, operands)
-    classes.append(made)
-    return made.id
+    step_class = StepClass(len(classes), op, attrs, shape, {}, operands)
+    classes.append(step_class)
+    return step_class.id
 
 
 class _Tracer:
@@ -143,9 +143,9 @@ class _Tracer:
             self.constants.append(np.asarray(operand.value, np.float32))
             return start - np.arange(operand.value.size).reshape(operand.value.shape)
         if isinstance(operand, Ref) and _moves(self._step, operand):
-            made = self._step.classes[operand.cls]
-            parts = [self.numbers(o, delay + operand.delay) for o in made.operands]
-            return compute(made.op, made.attrs, made.shape, parts)
+            step_class = self._step.classes[operand.cls]
+            parts = [self.numbers(o, delay + operand.delay) for o in step_class.operands]
+            return compute(step_class.op, step_class.attrs, step_class.shape, parts)
         late = delayed(operand, delay)
         shape = self._step.shape_and_batch(late)[0]
         if late not in self.sources:
@@ -154,8 +154,8 @@ class _Tracer:
         start = self._starts[self.sources.index(late)]
         return start + np.arange(math.prod(shape)).reshape(shape)
 
-    def pick(self, numbers: Array, batch: int | None) -> Pick:
-        """Return the pick of the values with these source indices, for one sample."""
+    def gather(self, numbers: Array, batch: int | None) -> GatherMap:
+        """Return the gather of the values with these source indices, for one sample."""
         local = (numbers if batch is None else np.moveaxis(numbers, batch, 0)[0]).reshape(-1)
         index = np.full(local.size, -1, np.int64)
         position = 0
@@ -174,79 +174,82 @@ class _Tracer:
             values = np.concatenate([c.reshape(-1) for c in self.constants])
             fill = np.zeros(local.size, np.float32)
             fill[local < 0] = values[-1 - local[local < 0]]
-        return Pick(index, fill, tuple(self._step.shape_and_batch(s)[1] for s in self.sources), batch)
+        return GatherMap(index, fill, tuple(self._step.shape_and_batch(s)[1] for s in self.sources), batch)
 
 
-def _as_pick(step: RecoveredStep, made: StepClass, tracer: _Tracer) -> None:
-    numbers = tracer.numbers(Ref(made.id), 0)
-    pick = tracer.pick(numbers, step.batch[made.id])
+def _as_gather(step: RecoveredStep, step_class: StepClass, tracer: _Tracer) -> None:
+    numbers = tracer.numbers(Ref(step_class.id), 0)
+    gather = tracer.gather(numbers, step.batch[step_class.id])
     if not tracer.sources:
         return
-    made.op, made.attrs, made.operands = "pick", (pick,), list(tracer.sources)
+    step_class.op, step_class.attrs, step_class.operands = "gather", (gather,), list(tracer.sources)
 
 
 # ---- into the layer after it -------------------------------------------------------------------------------------------
 
 
-def _absorb_pick(step: RecoveredStep, classes: list[StepClass], cls: int) -> None:
-    made = classes[cls]
-    if made.op not in ("conv", "linear"):
+def _absorb_gather(step: RecoveredStep, classes: list[StepClass], cls: int) -> None:
+    step_class = classes[cls]
+    if step_class.op not in ("conv", "linear"):
         return
-    operand = made.operands[0]
-    if not isinstance(operand, Ref) or classes[operand.cls].op != "pick" or len(classes[operand.cls].operands) != 1:
+    operand = step_class.operands[0]
+    if not isinstance(operand, Ref) or classes[operand.cls].op != "gather" or len(classes[operand.cls].operands) != 1:
         return
     inner = classes[operand.cls]
-    source, pick = inner.operands[0], inner.attrs[0]
-    if made.op == "conv":
-        _padding_into_conv(step, made, operand, source, pick)
+    source, gather = inner.operands[0], inner.attrs[0]
+    if step_class.op == "conv":
+        _padding_into_conv(step, step_class, operand, source, gather)
     else:
-        _pick_into_linear(step, classes, made, operand, source, pick)
+        _gather_into_linear(step, classes, step_class, operand, source, gather)
 
 
-def _padding_into_conv(step: RecoveredStep, made: StepClass, operand: Ref, source: Operand, pick: Pick) -> None:
+def _padding_into_conv(step: RecoveredStep, step_class: StepClass, operand: Ref, source: Operand, gather: GatherMap) -> None:
     batch = step.shape_and_batch(source)[1]
     inner = step.full(source)
-    pads = padding_of(pick, inner, step.full(operand))
+    pads = padding_of(gather, inner, step.full(operand))
     full = step.shape_and_batch(source)[0]
-    if pads is None or any(pads[0]) or batch not in (0, None) or len(full) != len(made.shape):
+    if pads is None or any(pads[0]) or batch not in (0, None) or len(full) != len(step_class.shape):
         return
-    stride, padding, dilation, groups = made.attrs
+    stride, padding, dilation, groups = step_class.attrs
     total = tuple((a + c, b + d) for (a, b), (c, d) in zip(padding, pads[1:], strict=True))
-    made.attrs = (stride, total, dilation, groups)
-    made.operands[0] = delayed(source, operand.delay)
+    step_class.attrs = (stride, total, dilation, groups)
+    step_class.operands[0] = delayed(source, operand.delay)
 
 
-def _pick_into_linear(step: RecoveredStep, classes: list[StepClass], made: StepClass, operand: Ref, source: Operand, pick: Pick) -> None:
-    """Permute a weight's columns by a pick, so that the product reads the source's values in their own order."""
-    weight = made.operands[1]
-    chosen = pick.index[pick.index >= 0]
-    if not isinstance(weight, Const) or weight.value.shape[1] != pick.index.size or len(np.unique(chosen)) != chosen.size:
+def _gather_into_linear(
+    step: RecoveredStep, classes: list[StepClass], step_class: StepClass, operand: Ref, source: Operand, gather: GatherMap
+) -> None:
+    """Permute a weight's columns by a gather, so that the product reads the source's values in their own order."""
+    weight = step_class.operands[1]
+    chosen = gather.index[gather.index >= 0]
+    if not isinstance(weight, Const) or weight.value.shape[1] != gather.index.size or len(np.unique(chosen)) != chosen.size:
         return
     shape, batch = step.shape_and_batch(source)
     size = math.prod(step.full(source))
     columns = np.zeros((weight.value.shape[0], size), np.float32)
-    columns[:, chosen] = weight.value[:, pick.index >= 0]
-    bias = made.operands[2:]
-    if pick.fill is not None and pick.fill.any():
-        shift = weight.value.astype(np.float64) @ pick.fill
+    columns[:, chosen] = weight.value[:, gather.index >= 0]
+    bias = step_class.operands[2:]
+    if gather.fill is not None and gather.fill.any():
+        shift = weight.value.astype(np.float64) @ gather.fill
         old = bias[0].value if bias and isinstance(bias[0], Const) else 0.0
         bias = [Const((old + shift).astype(np.float32))]
     count = 1 if batch is None else shape[batch]
-    out_batch = 0 if step.batch[made.id] == 0 else None
+    out_batch = 0 if step.batch[step_class.id] == 0 else None
     if batch is not None and out_batch is None:
         return
-    flat = _new(classes, "pick", (Pick(np.arange(size), None, (batch,), out_batch),), (count, size), [delayed(source, operand.delay)])
-    made.operands = [Ref(flat), Const(columns), *bias]
+    identity = GatherMap(np.arange(size), None, (batch,), out_batch)
+    flat = _new(classes, "gather", (identity,), (count, size), [delayed(source, operand.delay)])
+    step_class.operands = [Ref(flat), Const(columns), *bias]
 
 
-def padding_of(pick: Pick, source: Shape, result: Shape) -> Pairs | None:
-    """Return (before, after) zeros for each axis where a pick only pads its source; None if it does something else."""
-    if pick.fill is not None and pick.fill.any():
+def padding_of(gather: GatherMap, source: Shape, result: Shape) -> Pairs | None:
+    """Return (before, after) zeros for each axis where a gather only pads its source; None if it does something else."""
+    if gather.fill is not None and gather.fill.any():
         return None
     source = aligned(source, len(result))
     if len(source) != len(result) or any(a > b for a, b in zip(source, result, strict=True)):
         return None
-    index = pick.index.reshape(result)
+    index = gather.index.reshape(result)
     first = np.argwhere(index == 0)
     if len(first) != 1:
         return None
@@ -270,13 +273,13 @@ def broadcast_out(step: RecoveredStep) -> RecoveredStep:
     if not found:
         return step
     classes = [c.copied() for c in step.classes]
-    made: dict[tuple[Operand, tuple[int, ...]], int] = {}
+    expanded: dict[tuple[Operand, tuple[int, ...]], int] = {}
     for cls, k in found:
         operand, shape = classes[cls].operands[k], classes[cls].shape
-        if (operand, shape) not in made:
-            made[operand, shape] = len(classes)
+        if (operand, shape) not in expanded:
+            expanded[operand, shape] = len(classes)
             classes.append(StepClass(len(classes), "expand", (), shape, {}, [operand]))
-        classes[cls].operands[k] = Ref(made[operand, shape])
+        classes[cls].operands[k] = Ref(expanded[operand, shape])
     return step.changed(classes)
 
 

@@ -37,26 +37,26 @@ def retime(classes: list[StepClass], results: list[Operand], *, aligned: bool = 
         changed = False
         for result in results:
             changed |= _pull(lead, result, 0)
-        for made in classes:
-            for operand in made.operands:
-                changed |= _pull(lead, operand, lead[made.id])
+        for step_class in classes:
+            for operand in step_class.operands:
+                changed |= _pull(lead, operand, lead[step_class.id])
         if not changed:
             break
     else:
         raise TimeMixingError("the steps depend on each other in a cycle; snnc reads causal models only.")
     if any(lead):
-        for made in classes:
-            made.operands = [_moved(o, lead, lead[made.id]) for o in made.operands]
-            if lead[made.id]:
-                shift(made, lead[made.id])
+        for step_class in classes:
+            step_class.operands = [_moved(o, lead, lead[step_class.id]) for o in step_class.operands]
+            if lead[step_class.id]:
+                shift(step_class, lead[step_class.id])
         results = [_moved(r, lead, 0) for r in results]
     return results
 
 
-def _first(made: StepClass) -> int:
+def _first(step_class: StepClass) -> int:
     """Return the first step of a class in the file; a class is not earlier than the inputs that it reads."""
-    shown = 0 if made.static else max(0, min([*made.nodes, *made.forced]))
-    return min([shown, *(o.delay for o in made.operands if isinstance(o, InputRef))])
+    shown = 0 if step_class.static else max(0, min([*step_class.nodes, *step_class.forced]))
+    return min([shown, *(o.delay for o in step_class.operands if isinstance(o, InputRef))])
 
 
 def _pull(lead: list[int], operand: Operand, reader_lead: int) -> bool:
@@ -73,19 +73,20 @@ def _moved(operand: Operand, lead: list[int], reader_lead: int) -> Operand:
     return moved
 
 
-def shift(made: StepClass, lead: int) -> None:
+def shift(step_class: StepClass, lead: int) -> None:
     """Renumber the steps of a class."""
-    known: dict[int, list[Node]] = {t: [n] for t, n in made.nodes.items()}
-    for early in (made.forced, made.initial):
+    known: dict[int, list[Node]] = {t: [n] for t, n in step_class.nodes.items()}
+    for early in (step_class.forced, step_class.initial):
         for t, nodes in early.items():
             known.setdefault(t, []).extend(nodes)
     moved = {t + lead: nodes for t, nodes in known.items()}
-    made.initial = {t: nodes for t, nodes in moved.items() if t < 0}
-    made.nodes = {t + lead: n for t, n in made.nodes.items() if t + lead >= 0}
-    made.forced = {t: rest for t, nodes in moved.items() if t >= 0 and (rest := [n for n in nodes if n is not made.nodes.get(t)])}
+    step_class.initial = {t: nodes for t, nodes in moved.items() if t < 0}
+    step_class.nodes = {t + lead: n for t, n in step_class.nodes.items() if t + lead >= 0}
+    others = ((t, [n for n in nodes if n is not step_class.nodes.get(t)]) for t, nodes in moved.items() if t >= 0)
+    step_class.forced = {t: nodes for t, nodes in others if nodes}
 
 
-def postponed(step: RecoveredStep) -> RecoveredStep | None:
+def delay_products(step: RecoveredStep) -> RecoveredStep | None:
     """Move matrix products that only later steps need into the step that needs them; return None if there are none.
 
     A compartment that is coupled to others after it has fired, ``v = v + G v``, makes its population read itself in the same step, through
@@ -99,26 +100,26 @@ def postponed(step: RecoveredStep) -> RecoveredStep | None:
     if not moved:
         return None
 
-    def postpone(operand: Operand, later: bool) -> Operand:
+    def shifted(operand: Operand, later: bool) -> Operand:
         return delayed(operand, later - (isinstance(operand, Ref) and operand.cls in moved))
 
     classes: list[StepClass] = []
     for old in step.classes:
-        made = copy(old)
-        made.operands = [postpone(o, made.id in moved) for o in old.operands]
-        if made.id in moved:
-            shift(made, 1)
-        classes.append(made)
-    results = [replace(r, value=postpone(r.value, False)) for r in step.results]
+        step_class = copy(old)
+        step_class.operands = [shifted(o, step_class.id in moved) for o in old.operands]
+        if step_class.id in moved:
+            shift(step_class, 1)
+        classes.append(step_class)
+    results = [replace(r, value=shifted(r.value, False)) for r in step.results]
     return step.changed(classes, results)
 
 
 def _users(step: RecoveredStep) -> dict[int, list[tuple[int, int]]]:
     users: dict[int, list[tuple[int, int]]] = {}
-    for made in step.classes:
-        for operand in made.operands:
+    for step_class in step.classes:
+        for operand in step_class.operands:
             if isinstance(operand, Ref):
-                users.setdefault(operand.cls, []).append((made.id, operand.delay))
+                users.setdefault(operand.cls, []).append((step_class.id, operand.delay))
     return users
 
 

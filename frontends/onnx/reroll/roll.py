@@ -101,7 +101,7 @@ class Roller:
 
     Parameters
     ----------
-    line
+    timeline
         Time of the flattened graph.
     reading
         Rule for the step of a value: "early", the step of the latest input that it depends on; "late", the step that reads it;
@@ -110,8 +110,8 @@ class Roller:
         same network after the first steps; they differ in the values before step 0.
     """
 
-    def __init__(self, line: GraphTimeline, reading: Reading = "early") -> None:
-        self.line = line
+    def __init__(self, timeline: GraphTimeline, reading: Reading = "early") -> None:
+        self.timeline = timeline
         self.reading = reading
         self.moved = False
         """Whether the reading put a value into an earlier step than the one that reads it."""
@@ -136,10 +136,10 @@ class Roller:
                 self._unify(*self._checks.popleft())
                 continue
             cls, k = self._open.popleft()
-            made = self.classes[cls]
-            steps = {t: made.inputs(t)[k] for t in made.nodes}
+            step_class = self.classes[cls]
+            steps = {t: step_class.inputs(t)[k] for t in step_class.nodes}
             found = self._resolve(steps)
-            made.operands.append(found)
+            step_class.operands.append(found)
             self._checks.extend((found, t, n) for t, n in steps.items())
         return operand
 
@@ -157,18 +157,18 @@ class Roller:
             )
         if len(live) > 1 and len({n.id for n in steps.values()}) == 1:
             return self._static(last)
-        if last.op == "input" and len({n.id for n in steps.values()}) == 1 and last.attrs[0] not in self.line.axes:
+        if last.op == "input" and len({n.id for n in steps.values()}) == 1 and last.attrs[0] not in self.timeline.axes:
             return self._static(last)
-        read = self.line.input_step(last)
+        read = self.timeline.input_step(last)
         if read is not None:
             if read[1] > last_time:
                 raise TimeMixingError(f"step {last_time} reads step {read[1]} of the input '{read[0]}'; snnc reads causal models only.")
             return InputRef(read[0], last_time - read[1], last.shape)
         if len(steps) == 1:
-            if self.line.timed and self.line.latest[last.id] < 0:
+            if self.timeline.timed and self.timeline.latest[last.id] < 0:
                 return self._static(last)
             if last.id not in self._where:
-                steps = trace_back(self.line, last_time, last)
+                steps = trace_back(self.timeline, last_time, last)
                 live = {t: n for t, n in steps.items() if n.value is None}
         for t in sorted(live, reverse=True):
             known = self._where.get(live[t].id)
@@ -178,10 +178,10 @@ class Roller:
 
     def _shared(self, known: tuple[int, int], t: int, live: Steps) -> bool:
         """Return whether a tuple matches a class in an early step only, where two states still have the same value."""
-        made, last = self.classes[known[0]], max(live)
-        if made.static or t >= HEAD_STEPS or t == last:
+        step_class, last = self.classes[known[0]], max(live)
+        if step_class.static or t >= HEAD_STEPS or t == last:
             return False
-        later = made.nodes.get(last - t + known[1])
+        later = step_class.nodes.get(last - t + known[1])
         return later is not None and later is not live[last]
 
     def _constant(self, steps: Steps) -> Const:
@@ -201,16 +201,16 @@ class Roller:
     def _static(self, node: Node) -> Operand:
         if node.op == "input":
             return InputRef(str(node.attrs[0]), 0, node.shape)
-        if self.line.latest[node.id] >= 0:
+        if self.timeline.latest[node.id] >= 0:
             raise TimeMixingError(
-                f"every step reads the same value of step {self.line.latest[node.id]}; snnc reads models that run step by step."
+                f"every step reads the same value of step {self.timeline.latest[node.id]}; snnc reads models that run step by step."
             )
         known = self._where.get(node.id)
         if known is not None:
             return Ref(known[0])
-        made = self._register(dict.fromkeys(range(self.line.steps), node))
-        made.static = True
-        return Ref(made.id)
+        step_class = self._register(dict.fromkeys(range(self.timeline.steps), node))
+        step_class.static = True
+        return Ref(step_class.id)
 
     def _known(self, known: tuple[int, int], t: int, steps: Steps) -> Ref:
         cls, known_step = known
@@ -223,8 +223,8 @@ class Roller:
     def _new(self, steps: Steps, last_time: int, last: Node) -> Ref:
         """Register a tuple as a new class, and return its use."""
         delay = 0
-        latest = self.line.latest
-        if self.reading == "early" and self.line.timed and latest[last.id] >= 0:
+        latest = self.timeline.latest
+        if self.reading == "early" and self.timeline.timed and latest[last.id] >= 0:
             delay = last_time - latest[last.id]
             if delay < 0:
                 raise TimeMixingError(f"step {last_time} depends on step {latest[last.id]} of the input; snnc reads causal models only.")
@@ -238,37 +238,37 @@ class Roller:
             if start <= HEAD_STEPS and not _fits(moved_steps[start - 1], moved_steps[start]):
                 break
             start -= 1
-        made = self._register({t: n for t, n in moved_steps.items() if start <= t <= last_time - delay})
-        evidence = len(made.nodes)
+        step_class = self._register({t: n for t, n in moved_steps.items() if start <= t <= last_time - delay})
+        evidence = len(step_class.nodes)
         if evidence < 2 and len(steps) > 1:
             raise TimeVaryingError(
-                f"no two consecutive steps compute '{last.op}' in the same way (step {last_time} of {self.line.steps}); "
+                f"no two consecutive steps compute '{last.op}' in the same way (step {last_time} of {self.timeline.steps}); "
                 "the model changes from step to step."
             )
-        ref = Ref(made.id, delay)
+        ref = Ref(step_class.id, delay)
         for time, node in steps.items():
-            if time - delay not in made.nodes:
+            if time - delay not in step_class.nodes:
                 self._checks.append((ref, time, node))
         return ref
 
     def _register(self, nodes: Steps) -> StepClass:
         sample = nodes[max(nodes)]
-        made = StepClass(len(self.classes), sample.op, sample.attrs, sample.shape, nodes)
-        self.classes.append(made)
+        step_class = StepClass(len(self.classes), sample.op, sample.attrs, sample.shape, nodes)
+        self.classes.append(step_class)
         for t in sorted(nodes, reverse=True):
-            self._align(made, t)
+            self._align(step_class, t)
         for t, n in nodes.items():
             if n.value is None:
-                self._where.setdefault(n.id, (made.id, t))
-        self._open.extend((made.id, k) for k in range(len(sample.inputs)))
-        return made
+                self._where.setdefault(n.id, (step_class.id, t))
+        self._open.extend((step_class.id, k) for k in range(len(sample.inputs)))
+        return step_class
 
-    def _align(self, made: StepClass, t: int) -> None:
-        if t >= HEAD_STEPS or made.op not in _COMMUTATIVE or len(made.nodes[t].inputs) != 2 or t + 1 not in made.nodes:
+    def _align(self, step_class: StepClass, t: int) -> None:
+        if t >= HEAD_STEPS or step_class.op not in _COMMUTATIVE or len(step_class.nodes[t].inputs) != 2 or t + 1 not in step_class.nodes:
             return
-        (a, b), (c, d) = made.nodes[t].inputs, made.inputs(t + 1)
+        (a, b), (c, d) = step_class.nodes[t].inputs, step_class.inputs(t + 1)
         if _similarity(a, d) + _similarity(b, c) > _similarity(a, c) + _similarity(b, d):
-            made.swapped.add(t)
+            step_class.swapped.add(t)
 
     def _unify(self, operand: Operand, t: int, node: Node) -> None:
         match operand:
@@ -281,11 +281,11 @@ class Roller:
                 self._unify_class(self.classes[cls], t - delay, node)
 
     def _unify_input(self, name: str, delay: int, t: int, node: Node) -> None:
-        if name not in self.line.axes:
+        if name not in self.timeline.axes:
             if node.op != "input" or node.attrs[0] != name:
                 raise TimeVaryingError(f"step {t} does not read the input '{name}', as the other steps do.")
             return
-        read = self.line.input_step(node)
+        read = self.timeline.input_step(node)
         found = f"step {read[1]}" if read else "no single step"
         if read != (name, t - delay) and not (t < delay and node.value is not None and not node.value.any()):
             raise TimeMixingError(
@@ -293,39 +293,39 @@ class Roller:
                 "snnc reads the sequence in order."
             )
 
-    def _unify_class(self, made: StepClass, t: int, node: Node) -> None:
+    def _unify_class(self, step_class: StepClass, t: int, node: Node) -> None:
         """Require that `node` is the value of a class at step `t`, or record it where only its value counts."""
-        if t < 0 and not made.static:
-            known = made.initial.setdefault(t, [])
+        if t < 0 and not step_class.static:
+            known = step_class.initial.setdefault(t, [])
             if node not in known:
                 known.append(node)
-                if node.signature == made.signature and self.line.latest[node.id] < 0:
-                    self._checks.extend((o, t, node.inputs[k]) for k, o in enumerate(made.operands) if isinstance(o, Ref))
+                if node.signature == step_class.signature and self.timeline.latest[node.id] < 0:
+                    self._checks.extend((o, t, node.inputs[k]) for k, o in enumerate(step_class.operands) if isinstance(o, Ref))
             return
-        current = made.nodes.get(t)
-        if current is node or node in made.forced.get(t, ()):
+        current = step_class.nodes.get(t)
+        if current is node or node in step_class.forced.get(t, ()):
             return
-        later = made.nodes.get(t + 1)
+        later = step_class.nodes.get(t + 1)
         fits = later is None or t >= HEAD_STEPS or _fits(node, later)
-        if current is None and fits and node.signature == made.signature and (later or t - 1 in made.nodes):
-            made.nodes[t] = node
-            self._align(made, t)
+        if current is None and fits and node.signature == step_class.signature and (later or t - 1 in step_class.nodes):
+            step_class.nodes[t] = node
+            self._align(step_class, t)
             if node.value is None:
-                self._where.setdefault(node.id, (made.id, t))
-            self._checks.extend((o, t, made.inputs(t)[k]) for k, o in enumerate(made.operands))
+                self._where.setdefault(node.id, (step_class.id, t))
+            self._checks.extend((o, t, step_class.inputs(t)[k]) for k, o in enumerate(step_class.operands))
             return
         if current is not None and node.signature == current.signature and _holds_spike(node):
-            a = made.inputs(t)[0]
+            a = step_class.inputs(t)[0]
             turned = node.op in _COMMUTATIVE and not _same_signature(node.inputs[0], a) and _same_signature(node.inputs[-1], a)
             inputs = node.inputs[::-1] if turned else node.inputs
-            self._checks.extend((o, t, inputs[k]) for k, o in enumerate(made.operands))
+            self._checks.extend((o, t, inputs[k]) for k, o in enumerate(step_class.operands))
         if t >= HEAD_STEPS:
             raise TimeVaryingError(
                 f"step {t} computes '{node.op}' of shape {list(node.shape)} where the steps around it compute "
-                f"'{made.op}' of shape {list(made.shape)}; "
+                f"'{step_class.op}' of shape {list(step_class.shape)}; "
                 "snnc compiles one step that repeats."
             )
-        made.forced.setdefault(t, []).append(node)
+        step_class.forced.setdefault(t, []).append(node)
 
 
 def _fits(node: Node, later: Node) -> bool:

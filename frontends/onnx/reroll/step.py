@@ -13,10 +13,10 @@ import numpy as np
 from snnc.compiler.ir.graph import Readout
 from snnc.frontends.common.functions import ELEMENTWISE
 from snnc.frontends.onnx.errors import NotYetError, StepGraphError, TimeMixingError, TimeVaryingError
-from snnc.frontends.onnx.flattening.node import Array, Node, Pick, Shape
+from snnc.frontends.onnx.flattening.node import Array, GatherMap, Node, Shape
 from snnc.frontends.onnx.reroll.roll import Const, InputRef, Operand, Ref, StepClass, delayed
 
-_LAYERS: Final = ("linear", "conv", "pool", "reduce", "reshape", "slice", "concat", "pick")
+_LAYERS: Final = ("linear", "conv", "pool", "reduce", "reshape", "slice", "concat", "gather")
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ class RecoveredStep:
         Raises
         ------
         StepGraphError
-            Its first axis is neither the batch nor of size 1.
+            The first axis is neither the batch nor of size 1.
         """
         shape, batch = self.shape_and_batch(operand)
         if batch is None and shape[0] != 1:
@@ -106,7 +106,7 @@ class RecoveredStep:
         Raises
         ------
         StepGraphError
-            It is the batch axis.
+            The axis is the batch axis.
         """
         batch = self.shape_and_batch(operand)[1]
         if axis == batch:
@@ -137,19 +137,19 @@ class RecoveredStep:
 
     def is_layout(self, cls: int) -> bool:
         """Return whether a class only moves axes of size 1 or the batch axis."""
-        made = self.classes[cls]
-        if made.op not in ("reshape", "transpose", "expand"):
+        step_class = self.classes[cls]
+        if step_class.op not in ("reshape", "transpose", "expand"):
             return False
-        operand = made.operands[0]
+        operand = step_class.operands[0]
         if isinstance(operand, Const):
             return False
-        if made.op == "transpose" and self._permutes(made, operand):
+        if step_class.op == "transpose" and self._permutes(step_class, operand):
             return False
         return self.operand_sample(operand) == self.samples[cls]
 
-    def _permutes(self, made: StepClass, operand: Operand) -> bool:
+    def _permutes(self, step_class: StepClass, operand: Operand) -> bool:
         shape, batch = self.shape_and_batch(operand)
-        remaining = [k for k in made.attrs if k != batch and shape[k] != 1]
+        remaining = [k for k in step_class.attrs if k != batch and shape[k] != 1]
         return remaining != sorted(remaining)
 
     def is_elementwise(self, cls: int) -> bool:
@@ -174,7 +174,7 @@ class RecoveredStep:
         Raises
         ------
         StepGraphError
-            There is a cycle without delay.
+            The step has a cycle without delay.
         """
         graph: nx.DiGraph[int] = nx.DiGraph()
         live = self.live()
@@ -192,13 +192,13 @@ class RecoveredStep:
         Raises
         ------
         TimeVaryingError
-            It differs between the samples of a batch.
+            The constant differs between the samples of a batch.
         """
-        made, batch = self.classes[cls], self.batch[cls]
+        step_class, batch = self.classes[cls], self.batch[cls]
         array = np.asarray(value)
         if array.size == 1:
             return array.reshape(())
-        full = array.reshape((1,) * (len(made.shape) - array.ndim) + array.shape)
+        full = array.reshape((1,) * (len(step_class.shape) - array.ndim) + array.shape)
         if batch is not None:
             first = full[(slice(None),) * batch + (slice(0, 1),)]
             if not (full == first).all():
@@ -206,7 +206,7 @@ class RecoveredStep:
             full = first
         if full.size == 1 or (full == full.reshape(-1)[0]).all():
             return np.asarray(full.reshape(-1)[0])
-        shape = tuple(1 if k == batch else d for k, d in enumerate(made.shape))
+        shape = tuple(1 if k == batch else d for k, d in enumerate(step_class.shape))
         return np.broadcast_to(full, shape).reshape(self.samples[cls]).copy()
 
 
@@ -216,21 +216,21 @@ def _batches(step: RecoveredStep) -> list[int | None]:
     changed = True
     while changed:
         changed = False
-        for made in step.classes:
-            new = _batch(step, made, found)
-            if new != unknown and found[made.id] == unknown:
-                found[made.id] = new
+        for step_class in step.classes:
+            new = _batch(step, step_class, found)
+            if new != unknown and found[step_class.id] == unknown:
+                found[step_class.id] = new
                 changed = True
     return [None if b == unknown else b for b in found]
 
 
-def _batch(step: RecoveredStep, made: StepClass, found: list[int | None]) -> int | None:
+def _batch(step: RecoveredStep, step_class: StepClass, found: list[int | None]) -> int | None:
     """Return the batch axis of a class from those of its operands in `found`; -1 if they are not known yet."""
-    if made.op == "pick":
-        pick: Pick = made.attrs[0]
-        return pick.batch
+    if step_class.op == "gather":
+        gather: GatherMap = step_class.attrs[0]
+        return gather.batch
     known: list[tuple[int | None, Shape]] = []
-    for operand in made.operands:
+    for operand in step_class.operands:
         if isinstance(operand, InputRef):
             known.append((step.input_batch(operand), operand.shape))
         elif isinstance(operand, Ref) and found[operand.cls] != -1:
@@ -241,23 +241,23 @@ def _batch(step: RecoveredStep, made: StepClass, found: list[int | None]) -> int
     batch, shape = known[0]
     if batch is None:
         return None
-    match made.op:
+    match step_class.op:
         case "reshape":
             outer = math.prod(shape[:batch])
-            fits = [k for k, d in enumerate(made.shape) if d == shape[batch] and math.prod(made.shape[:k]) == outer]
+            fits = [k for k, d in enumerate(step_class.shape) if d == shape[batch] and math.prod(step_class.shape[:k]) == outer]
             if not fits:
                 raise StepGraphError(
-                    f"a reshape of {list(shape)} to {list(made.shape)} mixes the samples of a batch; snnc runs each sample separately. "
-                    "Keep the batch on a separate axis (flatten(1) instead of flatten(0) or view(-1))."
+                    f"a reshape of {list(shape)} to {list(step_class.shape)} mixes the samples of a batch; snnc runs each sample "
+                    "separately. Keep the batch on a separate axis (flatten(1) instead of flatten(0) or view(-1))."
                 )
             return fits[0]
         case "transpose":
-            return made.attrs.index(batch)
+            return step_class.attrs.index(batch)
         case "concat":
-            if made.attrs[0] == batch:
+            if step_class.attrs[0] == batch:
                 raise StepGraphError("a Concat joins the samples of a batch; snnc runs each sample separately.")
         case "reduce":
-            if batch in made.attrs[1]:
+            if batch in step_class.attrs[1]:
                 raise StepGraphError(
                     "a reduction runs over the samples of a batch; snnc runs each sample separately. "
                     "Return one value per sample, and sum them afterwards."
@@ -267,8 +267,8 @@ def _batch(step: RecoveredStep, made: StepClass, found: list[int | None]) -> int
                 raise StepGraphError("a matrix product runs over the samples of a batch; snnc runs each sample separately.")
         case "conv" | "pool":
             if batch:
-                raise StepGraphError(f"the layer '{made.op}' runs over the samples of a batch; snnc runs each sample separately.")
-    return len(made.shape) - (len(shape) - batch)
+                raise StepGraphError(f"the layer '{step_class.op}' runs over the samples of a batch; snnc runs each sample separately.")
+    return len(step_class.shape) - (len(shape) - batch)
 
 
 def check_operations(step: RecoveredStep) -> None:
@@ -283,26 +283,26 @@ def check_operations(step: RecoveredStep) -> None:
     """
     sizes: set[int] = set()
     for cls in step.live():
-        made, batch = step.classes[cls], step.batch[cls]
-        sizes.update(() if batch is None else (made.shape[batch],))
+        step_class, batch = step.classes[cls], step.batch[cls]
+        sizes.update(() if batch is None else (step_class.shape[batch],))
         if len(sizes) > 1:
             raise StepGraphError(
                 f"the values of a step have the batch sizes {sorted(sizes)}; a constant of one batch is broadcast to another."
             )
-        if step.is_elementwise(cls) or made.op in _LAYERS:
+        if step.is_elementwise(cls) or step_class.op in _LAYERS:
             continue
-        if made.op == "input":
+        if step_class.op == "input":
             raise TimeMixingError(
-                f"every step reads the whole sequence {list(made.shape)} of the input '{made.attrs[0]}' (for example "
+                f"every step reads the whole sequence {list(step_class.shape)} of the input '{step_class.attrs[0]}' (for example "
                 f"its mean over time); snnc "
                 "runs step by step. Prepare the input before it goes into the network."
             )
-        if made.op in ("floor", "ceil", "round"):
+        if step_class.op in ("floor", "ceil", "round"):
             raise NotYetError(
-                f"inside a step, '{made.op}' rounds values of {list(made.shape)} to any whole number; snnc reads rounding between bounds. "
-                "Clip the rounded values, as in torch.clamp(torch.round(v), 0, 4)."
+                f"inside a step, '{step_class.op}' rounds values of {list(step_class.shape)} to any whole number; snnc reads rounding "
+                "between bounds. Clip the rounded values, as in torch.clamp(torch.round(v), 0, 4)."
             )
         raise NotYetError(
-            f"inside a step, '{made.op}' with the result {list(made.shape)} is not read yet; this version reads dense layers, "
+            f"inside a step, '{step_class.op}' with the result {list(step_class.shape)} is not read yet; this version reads dense layers, "
             "convolutions, pooling, elementwise neurons, sums, reductions, slices and Concat."
         )

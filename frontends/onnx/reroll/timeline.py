@@ -104,7 +104,7 @@ def ancestors(outputs: Iterable[Node]) -> dict[int, Node]:
     return found
 
 
-def timeline(pool: NodePool, axes: Mapping[str, int], steps: int) -> GraphTimeline:
+def input_timeline(pool: NodePool, axes: Mapping[str, int], steps: int) -> GraphTimeline:
     """Compute the latest input step that each node depends on; without timed inputs, there are `steps` steps.
 
     Raises
@@ -116,20 +116,20 @@ def timeline(pool: NodePool, axes: Mapping[str, int], steps: int) -> GraphTimeli
     if len(lengths) > 1:
         raise TimeMixingError(f"the inputs have different numbers of time steps: {sorted(lengths)}.")
     total = lengths.pop() if lengths else steps
-    line = GraphTimeline(total, axes, [])
-    extend(line, pool)
-    return line
+    timeline = GraphTimeline(total, axes, [])
+    extend(timeline, pool)
+    return timeline
 
 
-def extend(line: GraphTimeline, pool: NodePool) -> None:
+def extend(timeline: GraphTimeline, pool: NodePool) -> None:
     """Add the nodes that were added to the pool since the last call."""
-    latest = line.latest
+    latest = timeline.latest
     for node in pool.nodes[len(latest) :]:
-        step = line.input_step(node)
+        step = timeline.input_step(node)
         if step is not None:
             latest.append(step[1])
         elif node.op == "input":
-            latest.append(line.steps - 1 if node.attrs[0] in line.axes else -1)
+            latest.append(timeline.steps - 1 if node.attrs[0] in timeline.axes else -1)
         else:
             latest.append(max((latest[n.id] for n in node.inputs), default=-1))
 
@@ -142,53 +142,53 @@ class StepWindow:
     rows: tuple[Node, ...]
 
 
-def stacked(pool: NodePool, line: GraphTimeline, output: Node, axis: int) -> list[Node] | None:
+def stacked(pool: NodePool, timeline: GraphTimeline, output: Node, axis: int) -> list[Node] | None:
     """Return the values of all steps if `axis` of `output` is time, else None.
 
     With timed inputs, `axis` is time if no entry depends on a later input step than its own, and if the latest steps that entries depend on
     increase by one in its second half. Without, the depths of the entries in the graph must increase from the second entry on.
     """
-    if output.shape[axis] != line.steps or output.value is not None:
+    if output.shape[axis] != timeline.steps or output.value is not None:
         return None
     first = shaping.at_index(pool, output, axis, 0)
-    extend(line, pool)
-    if line.latest[first.id] > 0:
+    extend(timeline, pool)
+    if timeline.latest[first.id] > 0:
         return None
-    rows = [shaping.at_index(pool, output, axis, t) for t in range(line.steps)]
-    extend(line, pool)
-    if line.timed:
-        latest = [line.latest[n.id] for n in rows]
+    rows = [shaping.at_index(pool, output, axis, t) for t in range(timeline.steps)]
+    extend(timeline, pool)
+    if timeline.timed:
+        latest = [timeline.latest[n.id] for n in rows]
         if any(step > t for t, step in enumerate(latest)) or latest[-1] < 0:
             return None
-        consecutive = all(b - a == 1 for a, b in pairwise(latest[line.steps // 2 :]))
+        consecutive = all(b - a == 1 for a, b in pairwise(latest[timeline.steps // 2 :]))
         return rows if consecutive and latest[-1] > latest[0] else None
     depths = [n.depth for n in rows]
-    return rows if all(b > a for a, b in pairwise(depths[1:])) and line.steps > 2 else None
+    return rows if all(b > a for a, b in pairwise(depths[1:])) and timeline.steps > 2 else None
 
 
-def windowed(pool: NodePool, line: GraphTimeline, output: Node, axis: int) -> StepWindow | None:
+def windowed(pool: NodePool, timeline: GraphTimeline, output: Node, axis: int) -> StepWindow | None:
     """Return the steps along `axis` of `output`: all of them, or some consecutive ones; None if it is not a time axis."""
-    rows = stacked(pool, line, output, axis)
+    rows = stacked(pool, timeline, output, axis)
     if rows is not None:
         return StepWindow(0, tuple(rows))
     count = output.shape[axis]
-    if not 1 < count < line.steps or not line.timed or output.value is not None or not _comes_from_stack(line, output, axis):
+    if not 1 < count < timeline.steps or not timeline.timed or output.value is not None or not _comes_from_stack(timeline, output, axis):
         return None
     entries = tuple(shaping.at_index(pool, output, axis, t) for t in range(count))
-    extend(line, pool)
-    latest = [line.latest[n.id] for n in entries]
+    extend(timeline, pool)
+    latest = [timeline.latest[n.id] for n in entries]
     if latest[0] < 0 or any(b - a != 1 for a, b in pairwise(latest)):
         return None
     return StepWindow(latest[0], entries)
 
 
-def _comes_from_stack(line: GraphTimeline, node: Node, axis: int) -> bool:
+def _comes_from_stack(timeline: GraphTimeline, node: Node, axis: int) -> bool:
     """Return whether `axis` comes from a concatenation of values of different steps; this adds no slices to the pool."""
     for _ in range(_MAX_DEPTH):
         if node.value is not None:
             return False
         if node.op == "concat" and node.attrs[0] == axis:
-            return line.latest[node.inputs[0].id] < line.latest[node.inputs[-1].id]
+            return timeline.latest[node.inputs[0].id] < timeline.latest[node.inputs[-1].id]
         source = _source_axis(node, axis)
         if source is None:
             return False
@@ -237,13 +237,13 @@ def static_timeline(pool: NodePool, outputs: Mapping[str, Node]) -> GraphTimelin
             for axis, size in enumerate(value.shape):
                 if size < 2:
                     continue
-                line = timeline(pool, {}, size)
-                if stacked(pool, line, value, axis) is not None:
-                    return line
+                timeline = input_timeline(pool, {}, size)
+                if stacked(pool, timeline, value, axis) is not None:
+                    return timeline
     for node in outputs.values():
         parts = summands(node)[0]
         if parts:
-            return timeline(pool, {}, len(parts))
+            return input_timeline(pool, {}, len(parts))
     if any(n.op in ("gt", "ge") and n.value is None for n in ancestors(outputs.values()).values()):
         raise StateLossError(
             "the file has spiking neurons but carries no state from step to step: the export lost it (snnTorch's init_hidden=True, "
@@ -297,15 +297,15 @@ _MAX_CANDIDATES: Final = 20
 """Number of candidates after which the search stops."""
 
 
-def trace_back(line: GraphTimeline, time: int, node: Node) -> dict[int, Node]:
+def trace_back(timeline: GraphTimeline, time: int, node: Node) -> dict[int, Node]:
     """Return the values that `node` has in the steps up to `time`, by step; only `node` itself if no earlier values are found.
 
     Candidates are ancestors of the same operation and shape that depend on one input step less, nearest first. The path of operands to a
     candidate is followed as far back as possible, and the longest chain wins.
     """
     best = {time: node}
-    for k, path in enumerate(_candidates(line, node)):
-        chain = _follow(line, time, node, path)
+    for k, path in enumerate(_candidates(timeline, node)):
+        chain = _follow(timeline, time, node, path)
         if len(chain) > len(best):
             best = chain
         if k >= _MAX_CANDIDATES or len(best) >= time:
@@ -313,7 +313,7 @@ def trace_back(line: GraphTimeline, time: int, node: Node) -> dict[int, Node]:
     return best
 
 
-def _candidates(line: GraphTimeline, node: Node) -> Iterator[tuple[int, ...]]:
+def _candidates(timeline: GraphTimeline, node: Node) -> Iterator[tuple[int, ...]]:
     """Yield the paths of operands, by position, from `node` to values that may be the same value one step earlier."""
     seen = {node.id}
     queue: deque[tuple[Node, tuple[int, ...]]] = deque([(node, ())])
@@ -323,12 +323,12 @@ def _candidates(line: GraphTimeline, node: Node) -> Iterator[tuple[int, ...]]:
             if operand.id in seen or operand.value is not None:
                 continue
             seen.add(operand.id)
-            if _is_same_value(operand, node) and line.latest[operand.id] == line.latest[node.id] - 1:
+            if _is_same_value(operand, node) and timeline.latest[operand.id] == timeline.latest[node.id] - 1:
                 yield (*path, k)
             queue.append((operand, (*path, k)))
 
 
-def _follow(line: GraphTimeline, time: int, node: Node, path: tuple[int, ...]) -> dict[int, Node]:
+def _follow(timeline: GraphTimeline, time: int, node: Node, path: tuple[int, ...]) -> dict[int, Node]:
     """Follow a path of operands from step to step while it leads to the same operation, or to a constant as the first value."""
     chain = {time: node}
     current = node
@@ -338,7 +338,7 @@ def _follow(line: GraphTimeline, time: int, node: Node, path: tuple[int, ...]) -
             if k >= len(earlier.inputs):
                 return chain
             earlier = earlier.inputs[k]
-        if earlier.value is None and (line.latest[earlier.id] != line.latest[current.id] - 1 or _constants_differ(earlier, node)):
+        if earlier.value is None and (timeline.latest[earlier.id] != timeline.latest[current.id] - 1 or _constants_differ(earlier, node)):
             return chain
         time -= 1
         chain[time] = earlier

@@ -74,7 +74,7 @@ class Constants:
         """Remove constants that `nodes` do not read."""
         used = {name for node in nodes for name in node.input}
         self.arrays = {name: array for name, array in self.arrays.items() if name in used}
-        self.fields = {home: name for home, name in self.fields.items() if name in used}
+        self.fields = {field: name for field, name in self.fields.items() if name in used}
 
     def _keep(self, array: Array, hint: str) -> str:
         key = (array.dtype.str, array.shape, array.tobytes()) if array.nbytes <= _SHARED else (hint, len(self.arrays))

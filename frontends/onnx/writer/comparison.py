@@ -64,7 +64,7 @@ def compare(name: str, operation: Output, ours: Array, theirs: Array, tolerance:
 
 
 def _first(operation: Output, wrong: Array) -> tuple[int | None, int | None]:
-    """Step and sample of the first mismatch."""
+    """Return the step and sample of the first mismatch."""
     if not wrong.any():
         return None, None
     time, batch = operation.layout.time_axis, operation.layout.batch_axis

@@ -79,7 +79,7 @@ def _comparison(to: Builder, function: str, given: list[StepTensor], shape: Shap
 
 
 def _truth(to: Builder, value: StepTensor) -> str:
-    """Name of the booleans ``value != 0``."""
+    """Return the name of the booleans ``value != 0``."""
     if value.truth is not None:
         return value.truth
     zero = to.constants.floats(0.0, "number")

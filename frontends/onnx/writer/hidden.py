@@ -73,7 +73,7 @@ class HiddenOfFile:
         Raises
         ------
         RuntimeRefusesError
-            It does not load the unchanged file either.
+            ONNX Runtime does not load the unchanged file either.
         """
         try:
             return RuntimeModel(path, graph, [p.tensor for p in self._places.values() if p is not None], self._imported.carried)
@@ -104,7 +104,7 @@ class HiddenOfFile:
             if node.value is not None:
                 value = node.value
             elif place is not None:
-                value = place.pick(found[runtime.exposed[key_of(place.tensor)]], runtime.stepwise)
+                value = place.extract(found[runtime.exposed[key_of(place.tensor)]], runtime.stepwise)
                 sources.add(RUNTIME)
             else:
                 value = replay.value(node)
@@ -139,7 +139,7 @@ class TensorPlace:
     part: int = 0
     parts: int = 1
 
-    def pick(self, value: Array, stepwise: bool) -> Array:
+    def extract(self, value: Array, stepwise: bool) -> Array:
         """Return this place in a run's result for the tensor: steps first, then the iterations of the loops around it."""
         tensor = self.tensor
         if stepwise:
@@ -195,7 +195,7 @@ class Locator:
     def _is_piece(self, source: Node, axis: int, t: int, node: Node) -> bool:
         size = source.shape[axis] // self._steps
         try:
-            return _plain(shaping.cut(self._pool, source, axis, t * size, size)) is _plain(node)
+            return _plain(shaping.slice_axis(self._pool, source, axis, t * size, size)) is _plain(node)
         except OnnxError:
             return False
 

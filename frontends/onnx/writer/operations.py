@@ -155,6 +155,6 @@ def _pads(windows: Windows, overhang: list[int]) -> list[int]:
 
 
 def _overhang(windows: Windows) -> list[int]:
-    """The length by which the last window of each dimension extends beyond the padded input."""
+    """Return the length by which the last window of each dimension extends beyond the padded input."""
     sizes = zip(windows.size, windows.kernel, windows.stride, windows.padding, windows.dilation, windows.output, strict=True)
     return [max(0, (count - 1) * s + (k - 1) * d + 1 - n - sum(p)) for n, k, s, p, d, count in sizes]

@@ -37,7 +37,7 @@ class RuntimeModel:
     ToolMissingError
         ONNX Runtime is not installed.
     RuntimeRefusesError
-        It does not load the file.
+        ONNX Runtime does not load the file.
     """
 
     def __init__(self, path: Path, graph: Graph, tensors: Sequence[Tensor] = (), carried: Mapping[str, str] | None = None) -> None:
@@ -135,7 +135,7 @@ def check_names(inputs: Iterable[str], arrays: Iterable[str]) -> None:
     Raises
     ------
     RuntimeInputError
-        One is missing.
+        An array is missing.
     """
     missing = [name for name in inputs if name not in arrays]
     if missing:
@@ -148,7 +148,7 @@ def check_shape(name: str, shape: Sequence[int], declared: Sequence[int | str | 
     Raises
     ------
     RuntimeInputError
-        They differ.
+        The shapes differ.
     """
     if len(shape) != len(declared) or any(isinstance(w, int) and w != n for n, w in zip(shape, declared, strict=True)):
         raise RuntimeInputError(f"the file takes {name!r} as {list(declared)}, but got {list(shape)}; use the file's shape.")
@@ -174,7 +174,7 @@ _OTHER_BRANCH: Final = {"then_branch": "else_branch", "else_branch": "then_branc
 
 
 def key_of(tensor: Tensor) -> Key:
-    """Return the key that a tensor has in common at all iterations of a loop and all steps."""
+    """Return the key that a tensor has at all iterations of a loop and at all steps."""
     return tensor.name, tuple((level.node, level.attribute) for level in tensor.levels)
 
 

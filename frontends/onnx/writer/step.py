@@ -92,7 +92,7 @@ class ScanBody:
         self._close_lines()
 
     def full_shape(self, shape: Shape) -> str:
-        """Name of the vector [B, *shape] in the main graph."""
+        """Return the name of the vector [B, *shape] in the main graph."""
         if not shape:
             return self.batch
         return self.main.node("Concat", self.batch, self.main.constants.integers(shape, "shape"), hint="full_shape", axis=0)
@@ -125,11 +125,11 @@ class ScanBody:
                 self.carried.append(LoopVariable(late.name, start, result, late.shape))
                 source = late
 
-    def _expanded(self, value: Array, shape: Shape, hint: str, home: tuple[str, str] | None = None) -> str:
-        """Name of `value`, the field `home` of the graph, for every sample, in the main graph."""
+    def _expanded(self, value: Array, shape: Shape, hint: str, field: tuple[str, str] | None = None) -> str:
+        """Return the name of `value`, the field `field` of the graph, for every sample, in the main graph."""
         number = self.main.constants.floats(value, "number")
-        if home is not None:
-            self.main.constants.fields[home] = number
+        if field is not None:
+            self.main.constants.fields[field] = number
         return self.main.node("Expand", number, self.full_shape(shape), hint=hint)
 
     def _population(self, name: str, population: Population) -> None:

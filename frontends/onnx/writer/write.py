@@ -134,7 +134,7 @@ class _ModelWriter:
         for (name, port), value in step.values.items():
             if isinstance(self.graph.operation(name), Population):
                 values.setdefault(name, {})[port] = value.name
-        return describe(self.graph, lambda *home: self.constants.fields.get(home), self.constants.arrays.get, values, digest)
+        return describe(self.graph, lambda *field: self.constants.fields.get(field), self.constants.arrays.get, values, digest)
 
     # ---- inputs ------------------------------------------------------------------------------------------------
 
@@ -146,7 +146,7 @@ class _ModelWriter:
         return self.constants.integers([1], "batch")
 
     def _input(self, name: str, now: str | None, batch: str) -> StepTensor:
-        """Values of an input at one step, [B, *shape]: in the loop's body, or in the main graph where it has no time axis."""
+        """Return the values of an input at one step, [B, *shape]: in the loop's body, or in the main graph if it has no time axis."""
         operation, layout = self.inputs[name], self.inputs[name].layout
         to, value = (self.main, name) if now is None else (self.body, now)
         if layout.batch_axis is None:
@@ -191,7 +191,7 @@ class _ModelWriter:
         return _Recorded(name, self.body.node("Identity", result, hint=f"{name}.step"), value, time)
 
     def _batch_of(self, operation: Output) -> int:
-        """Position of the batch axis in one step of an output."""
+        """Return the position of the batch axis in one step of an output."""
         layout = operation.layout
         if layout.batch_axis is None or (layout.time_axis is None and operation.readout == "all"):
             return 0
@@ -276,7 +276,7 @@ class _ModelWriter:
 
 
 def _batch_place(layout: FileLayout) -> int:
-    """Position of the batch axis in one step of an array that has one."""
+    """Return the position of the batch axis in one step of an array that has one."""
     assert layout.batch_axis is not None
     return layout.batch_axis - (layout.time_axis is not None and layout.time_axis < layout.batch_axis)
 

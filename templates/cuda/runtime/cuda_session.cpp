@@ -279,6 +279,32 @@ void CudaSession::add_begun(const char *name, Held &held) {
   initials.push_back(std::unique_ptr<Initial>(new Initial{&held, &add_initial_values(name, held.size)}));
 }
 
+void CudaSession::add_sent(Held &sent, const Held &source) {
+  InitialValues *values = nullptr;
+  for (const std::unique_ptr<Initial> &initial : initials)
+    if (initial->held == &source)
+      values = initial->values;
+  initials.push_back(std::unique_ptr<Initial>(new Initial{&sent, values == nullptr ? &add_initial_values(nullptr, sent.size) : values}));
+}
+
+void CudaSession::add_dropped() {
+  dropped.resize(1);
+  add(
+      {"dropped_spikes", SNNC_INT32, SNNC_COUNTER, {1}},
+      [this](const void *data) {
+        std::int32_t given;
+        std::memcpy(&given, data, sizeof given);
+        const unsigned long long count = static_cast<unsigned long long>(given);
+        dropped.set(&count, 1);
+      },
+      [this](void *data) {
+        unsigned long long count = 0;
+        dropped.get(&count, 1);
+        const std::int32_t found = static_cast<std::int32_t>(count);
+        std::memcpy(data, &found, sizeof found);
+      });
+}
+
 void CudaSession::fill(Initial &initial) {
   const Held &held = *initial.held;
   const std::size_t samples = static_cast<std::size_t>(batch);
@@ -293,7 +319,6 @@ void CudaSession::fill(Initial &initial) {
   }
   initial.rows.resize(rows.size());
   initial.rows.set(rows.data(), rows.size());
-  initial.values->changed = false;
 }
 
 void CudaSession::begin_rows(Held &held, Initial *initial, kernels::Moves &moves) {
@@ -341,7 +366,7 @@ void CudaSession::add_labels(int classes) {
 
 void CudaSession::add_targets(const TargetForm &form) {
   add(
-      {"labels", SNNC_FLOAT32, SNNC_LABEL, target_shape(form)},
+      {"labels", SNNC_FLOAT32, SNNC_LABEL, form.shape(BATCH, STEPS)},
       [this, form](const void *data) {
         targets_next.clear();
         targets_there.clear();
@@ -350,7 +375,7 @@ void CudaSession::add_targets(const TargetForm &form) {
       },
       [this, form](void *data) { targets.get(static_cast<float *>(data), target_numbers(form)); });
   add(
-      {"labels_next", SNNC_FLOAT32, SNNC_NEXT, target_shape(form)},
+      {"labels_next", SNNC_FLOAT32, SNNC_NEXT, form.shape(BATCH, STEPS)},
       [this, form](const void *data) { targets_next = checked_targets(data, form); },
       [](void *) { throw std::invalid_argument("labels_next cannot be read back"); });
   add_loss_tensors();
@@ -391,6 +416,9 @@ void CudaSession::ready(bool trains) {
       fill(*initial);
     begin_rows(*initial->held, initial.get(), moves);
   }
+  // Several buffers may begin with the same values.
+  for (const std::unique_ptr<Initial> &initial : initials)
+    initial->values->changed = false;
   moves.start();
   open_segment(0);
   bind();
@@ -453,8 +481,10 @@ void CudaSession::backward_pass() {
       for (const Deltas &some : deltas)
         for (int t = some.ahead - 1; t >= 0; --t)
           device::copy(some.held->step(length + t), some.held->step(t), some.held->row_words() * sizeof(std::uint32_t));
+      again = true;
       bind();
       forward();
+      again = false;
     }
     bind();
     backward();

@@ -94,6 +94,10 @@ protected:
   void add_input(const char *name, Held &held);
   /// A state, or an output's values; `name` is that of its values before the first step, null where no one reads them.
   void add_begun(const char *name, Held &held);
+  /// What is sent of the spikes of `source`: before the first step, all of them.
+  void add_sent(Held &sent, const Held &source);
+  /// Counts spikes that are dropped.
+  void add_dropped();
   void add_record(const char *name, Held &held);
   /// The adjoint of a record or of a current at every step; `given`: it is set after a run with autograd.
   void add_adjoint(const char *name, Held &held, bool given);
@@ -149,6 +153,8 @@ protected:
     const int end = first + length, every = cut_every();
     return (every > 0 ? std::min(steps, (end + every - 1) / every * every) : steps) - end;
   }
+  /// Where dropped spikes are counted; null where a segment runs again.
+  unsigned long long *counted() const { return again ? nullptr : dropped.data(); }
   device::Array<std::int32_t> labels;
   /// Where targets are more than classes.
   device::Array<float> targets;
@@ -203,6 +209,9 @@ private:
   device::Ahead copies;
   /// Layouts so far: what is started for one of them is the same every time.
   std::size_t layouts = 0;
+  device::Array<unsigned long long> dropped;
+  /// Whether a segment runs again, for the backward pass.
+  bool again = false;
   device::Replay replay;
   unsigned sent_ahead = 0;
 

@@ -83,6 +83,7 @@ inline int not_known(int number) { return number; }
 inline void raise_flag(int *flag) { *flag = 1; }
 inline void tell_host(int *told) { *told = 1; }
 inline void add_bits(std::uint32_t *word, std::uint32_t bits) { *word |= bits; }
+inline void add_count(unsigned long long *counter, int by) { *counter += static_cast<unsigned long long>(by); }
 
 #else
 
@@ -135,6 +136,7 @@ DEVICE void tell_host(int *told) {
 }
 /// Bits of a word come in any order to the same word.
 DEVICE void add_bits(std::uint32_t *word, std::uint32_t bits) { atomicOr(word, bits); }
+DEVICE void add_count(unsigned long long *counter, int by) { atomicAdd(counter, static_cast<unsigned long long>(by)); }
 
 #endif
 

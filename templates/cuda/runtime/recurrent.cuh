@@ -5,6 +5,7 @@
 
 #include "clusters.hpp"
 #include "half.hpp"
+#include "limits.hpp"
 #include "teams.hpp"
 
 namespace snnc {

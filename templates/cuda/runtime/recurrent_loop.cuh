@@ -132,6 +132,8 @@ private:
     if (Shape::BLOCKS > 1 && n >= Way::DELAY)
       await(n - Way::DELAY);
     clock.part(0);
+    if constexpr (!Way::BACK && Way::Loop::LIMITED)
+      limit(n - Way::DELAY);
     products.multiply(slot(n - Way::DELAY), sums);
     sync_block();
     if (Room::CREDITS && thread_index() < Shape::BLOCKS)
@@ -142,6 +144,17 @@ private:
     // With a delay of 1 a block has waited for what all of its warps gave; with more, sums of the next turn would come too soon.
     if (Shape::BLOCKS == 1 || Way::DELAY > 1)
       sync_block();
+  }
+
+  /// Leaves in the slot of turn n what is sent of its spikes; those before the segment were chosen when it was theirs to be.
+  DEVICE void limit(int n) {
+    if (n < 0)
+      return;
+    for (int s = warp; s < Shape::SAMPLES; s += Shape::WARPS) {
+      std::uint32_t *row = reinterpret_cast<std::uint32_t *>(slot(n)) + s * Exchange::ROW;
+      limit_row(row, parts_of(Way::SIZE, 32), Way::Loop::limit(net), Way::Loop::first(net) + n, row, lane);
+    }
+    sync_block();
   }
 
   /// Waits for what all blocks gave in turn n.
@@ -161,6 +174,8 @@ private:
       if (live) {
         float more[Neuron::PORTS] = {};
         more[Way::IN] = products.sum(sums, Units::sample(Units::index(warp, i)), Units::chunk(Units::index(warp, i)) * 32 + lane);
+        if constexpr (Way::BACK && Way::Loop::MASKED)
+          more[Way::IN] = Way::Loop::dropped(net, t, b, neuron) ? 0.0f : more[Way::IN];
         neurons[i].step(net, t, b, neuron, given[i], more, outputs);
       }
       if constexpr (Way::BACK) {

@@ -4,6 +4,7 @@
 #include "events.hpp"
 #include "launch.hpp"
 #include "learned.hpp"
+#include "limits.hpp"
 
 #include <algorithm>
 
@@ -27,6 +28,28 @@ KERNEL void mark_kernel(const std::uint64_t *begin, const std::uint32_t *ids, in
 }
 
 KERNEL void turn_kernel(const float *from, int rows, int columns, float *to) { turn_weights(from, rows, columns, to); }
+
+/// A warp takes a row.
+KERNEL void limit_kernel(const std::uint32_t *spikes, int rows, int words, WHOLE_GRID SpikeLimit limit, int first, int batch,
+                         std::uint32_t *sent, unsigned long long *dropped) {
+  const Warp warp = warp_of(0, grid_size(), 0);
+  for (int row = warp.index; row < rows; row += warp.count) {
+    const std::size_t at = static_cast<std::size_t>(row) * static_cast<std::size_t>(words);
+    const int gone = limit_row(spikes + at, words, limit, first + row / batch, sent + at, warp.lane);
+    if (gone != 0 && dropped != nullptr && warp.lane == 0)
+      add_count(dropped, gone);
+  }
+}
+
+KERNEL void forget_kernel(float *adjoint, const std::uint32_t *spikes, const std::uint32_t *sent, int rows, int size) {
+  const int words = whole_parts(size, 32);
+  const long long all = static_cast<long long>(rows) * size;
+  for (long long i = block_index() * block_size() + thread_index(); i < all; i += static_cast<long long>(grid_size()) * block_size()) {
+    const long long at = i / size * words;
+    if (is_dropped(spikes + at, sent + at, static_cast<int>(i % size)))
+      adjoint[i] = 0.0f;
+  }
+}
 
 /// The blocks of a part of the grid share a move.
 KERNEL void move_kernel(WHOLE_GRID Batch batch, int count) {
@@ -54,6 +77,15 @@ void spoil(const int *flags, int count, float *numbers, int size) { launch(spoil
 
 void mark_events(const std::uint64_t *begin, const std::uint32_t *ids, int rows, int words, bool bits, std::uint32_t *to) {
   launch(mark_kernel, blocks(), 0, false, begin, ids, rows, words, bits, to);
+}
+
+void limit_rows(const std::uint32_t *spikes, int rows, int words, const SpikeLimit &limit, int first, int batch, std::uint32_t *sent,
+                unsigned long long *dropped) {
+  launch(limit_kernel, blocks(), 0, false, spikes, rows, words, limit, first, batch, sent, dropped);
+}
+
+void forget_dropped(float *adjoint, const std::uint32_t *spikes, const std::uint32_t *sent, int rows, int size) {
+  launch(forget_kernel, blocks(), 0, false, adjoint, spikes, sent, rows, size);
 }
 
 void turn_numbers(const float *from, int rows, int columns, float *to) { launch(turn_kernel, blocks(), 0, false, from, rows, columns, to); }

@@ -7,6 +7,9 @@
 #include <vector>
 
 namespace snnc {
+
+struct SpikeLimit;
+
 namespace kernels {
 
 /// Packs [rows][size] numbers into bits; both flags, the device's and the host's, are raised where one is neither 0 nor 1.
@@ -15,6 +18,12 @@ void pack_rows(const float *numbers, int rows, int size, std::uint32_t *bits, in
 void spoil(const int *flags, int count, float *numbers, int size);
 /// Sets the bits (or numbers) of rows of events to 1; those of all others are 0 already.
 void mark_events(const std::uint64_t *begin, const std::uint32_t *ids, int rows, int words, bool bits, std::uint32_t *to);
+/// Writes what is sent of rows [step][batch] of spikes, from step `first` of the sequence on, and adds to `dropped`, if it is not null,
+/// how many spikes are not.
+void limit_rows(const std::uint32_t *spikes, int rows, int words, const SpikeLimit &limit, int first, int batch, std::uint32_t *sent,
+                unsigned long long *dropped);
+/// Makes adjoints [rows][size] 0 where a spike was dropped.
+void forget_dropped(float *adjoint, const std::uint32_t *spikes, const std::uint32_t *sent, int rows, int size);
 /// Copies a matrix [rows][columns] turned round.
 void turn_numbers(const float *from, int rows, int columns, float *to);
 

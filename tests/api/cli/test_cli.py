@@ -224,7 +224,7 @@ def test_a_gradient_window_is_kept_and_said(tmp_path, data, capsys):
     assert cli.run_command([*arguments, "-o", str(tmp_path / "r"), "--json"]) == 0
     found = json.loads(capsys.readouterr().out)["plan"]["windowed_gradients"]
     told = "\n".join(plan_lines(plan_from_json((tmp_path / "r" / "plan.json").read_text())))
-    assert re.search(r"gradients come back in windows of \d+ of 900 neurons", told)
+    assert re.search(r"gradients return in windows of \d+ of 900 neurons", told)
     assert all(row["entries"] <= row["width"] for row in found)
     assert json.loads((tmp_path / "r" / "model" / "options.json").read_text())["gradient_window"] == [-0.1, None]
     refused(capsys, ["compile", tmp_path / "p", "--gradient-window", "0.2,0.1", "-o", tmp_path / "s"], "SNNC-E")

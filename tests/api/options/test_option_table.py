@@ -107,7 +107,11 @@ CELLS = {
     "truncate": [Cell(2, emitted)],
     "input_gradients": [Cell(True, emitted)],
     "seed": [Cell(5, trained)],
-    "capacity": [Cell(3, sends("capacity"), beside={"mode": "drop"}, than=1)],
+    "capacity": [
+        Cell(3, sends("capacity"), beside={"mode": "drop"}, than=1),
+        Cell("50 %", sends("capacity"), beside={"mode": "drop"}, than=1),
+        Cell({"hidden": 3}, sends("capacity"), beside={"mode": "drop"}, than={"hidden": 4}),
+    ],
     "mode": [Cell("drop", sends("mode"), along={"capacity": 1})],
     "drop": [Cell("random", emitted, beside={"mode": "drop", "capacity": 3})],
     "calibrate": [Cell(np.ones((STEPS, 2, 12), np.float32), lambda m: m.plan.activity_source)],
@@ -236,11 +240,12 @@ def test_options_of_dropping_without_effect_are_refused():
         ("reference", {"mode": "drop"}, "give capacity"),
         ("cpu", {"drop": "random"}, "nothing is dropped"),
         ("gc200", {"mode": "drop", "parts": 2}, "depend on the parts"),
+        ("gc200", {"mode": "drop", "drop": "random"}, "give capacity"),
     ):
         with pytest.raises(OptionConflictError, match=text):
             options(target, **given)
     with pytest.raises(OptionTargetError, match="the lowest ids are kept"):
-        options("gc200", mode="drop", capacity=3, drop="random")
+        options("poptorch", mode="drop", capacity=3, drop="random")
     with pytest.raises(OptionValueError, match="one of lowest, random"):
         options("cpu", mode="drop", capacity=3, drop="highest")
     for policy in ("lowest", "random"):
@@ -271,7 +276,8 @@ def test_another_target_runs_with_those_options_that_it_takes(tmp_path):
     assert CompileOptions("gc200", mode="drop").retargeted("reference") == CompileOptions("reference")
     assert CompileOptions("gc200", mode="drop", capacity=3).retargeted("reference") == CompileOptions("reference", mode="drop", capacity=3)
     assert CompileOptions("gc200", capacity=3).retargeted("reference") == CompileOptions("reference")
-    assert CompileOptions("cpu", mode="drop", capacity=3, drop="random").retargeted("cuda") == CompileOptions("cuda")
+    drops = {"mode": "drop", "capacity": 3, "drop": "random"}
+    assert CompileOptions("cpu", **drops).retargeted("cuda") == CompileOptions("cuda", **drops)
 
 
 def test_a_project_that_drops_spikes_says_so_where_it_is_compared_or_moved(folder, monkeypatch):

@@ -66,6 +66,7 @@ template <int N, int D> struct Loop {
   using Forward = lif::Forward<N>;
   using Back = lif::Back<N>;
   static constexpr int SIZE = N, PORT = 0, OUTPUT = 0, DELAY = D;
+  static constexpr bool LIMITED = false, MASKED = false;
   DEVICE static const float *weights(const Net &net) { return net.weights; }
   DEVICE static std::uint32_t word(const Net &net, int t, int b, int word) { return net.spikes[past(net, t, b) * ((N + 31) / 32) + static_cast<std::size_t>(word)]; }
   DEVICE static float delta(const Net &net, int t, int b, int n) { return net.deltas[row(net, t, b) * N + static_cast<std::size_t>(n)]; }

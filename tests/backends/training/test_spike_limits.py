@@ -8,41 +8,18 @@ import snntorch.functional
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from indexed_nets import convolutional, sparse_recurrent
-from nets import dense, recurrent
+from limited_nets import BATCH, NETS, STEPS, events, program_of, same_training
+from nets import recurrent
 from option_cells import MACHINES
-from poplar_projects import machine, several_inputs
+from poplar_projects import machine
 from torch_spikes import fast_sigmoid_spike
 from windowed_nets import Windowed
 
 import snnc
 from snnc.backends.reference.engine import ReferenceEngine
 from snnc.backends.runtime.errors import SpikeLimitError
-from snnc.compiler.losses import parse_loss
-from snnc.compiler.losses.optimizers import SGD
-from snnc.compiler.lowering.lower import lower
 from snnc.compiler.lowering.spike_limits import SpikeLimit, choice_key, limited_sources, scores, sent
-from snnc.compiler.lowering.window_values import is_run_value
 from snnc.compiler.neurons.surrogates.library import fast_sigmoid
-
-STEPS, BATCH = 9, 5
-NETS = {make.__name__: make for make in (recurrent, several_inputs, convolutional, sparse_recurrent)}
-
-
-def events(random):
-    return dense(random, kind="spikes")
-
-
-def program_of(make, limit=None, window=None, optimizer=None):
-    return lower(
-        make(np.random.default_rng(3)),
-        loss=parse_loss("ce_count" if make is events else "ce_mean_membrane"),
-        loss_output=None if make is several_inputs else "y",
-        optimizer=optimizer or SGD(1e-2),
-        surrogate=fast_sigmoid(25.0),
-        gradient_window=window,
-        limit=limit,
-    )
 
 
 def step_by_step(program, x, target, limit):
@@ -124,20 +101,6 @@ def test_a_random_choice_keeps_every_spike_equally_often():
 
 def test_scores_are_the_same_with_any_version_of_numpy():
     assert scores(5, 3, np.arange(4)).tolist() == [1655493740, 2441505064, 3905391513, 3713242806]
-
-
-def same_training(engine, program, updates=3, tolerance=1e-5):
-    reference = ReferenceEngine(program)
-    for seed in range(updates):
-        inputs, labels = cpu_projects.data(program, STEPS, BATCH, seed, density=0.6)
-        loss, wanted = engine.train_batch(inputs, labels, 1e-2), reference.train_batch(inputs, labels, 1e-2)
-        assert loss == pytest.approx(wanted, rel=tolerance)
-    weights = {name: value for name, value in reference.get_parameters().items() if not is_run_value(name)}
-    for name, value in weights.items():
-        np.testing.assert_allclose(engine.get_parameters()[name], value, atol=2e-5, rtol=1e-4, err_msg=name)
-    dropped = reference.counters()["dropped_spikes"]
-    assert engine.counters()["dropped_spikes"] == dropped
-    return dropped
 
 
 @pytest.mark.parametrize("policy", ["lowest", "random"])
@@ -226,16 +189,20 @@ def test_a_machine_drops_the_same_spikes(name, window, gradients):
     engine.close()
 
 
-SESSIONS = [(-100.0, False), *(pytest.param(*case, marks=pytest.mark.wide) for case in ((None, False), (-0.4, False), (-0.4, True)))]
+SESSIONS = [
+    (-100.0, False, "lowest"),
+    (-0.4, False, "random"),
+    *(pytest.param(*case, marks=pytest.mark.wide) for case in ((None, False, "random"), (-0.4, False, "lowest"), (-0.4, True, "random"))),
+]
 
 
-@pytest.mark.parametrize(("window", "calibrated"), SESSIONS)
-def test_sessions_of_a_machine_and_of_the_reference_train_alike(tmp_path, window, calibrated):
+@pytest.mark.parametrize(("window", "calibrated", "policy"), SESSIONS)
+def test_sessions_of_a_machine_and_of_the_reference_train_alike(tmp_path, window, calibrated, policy):
     (tmp_path / "small.toml").write_text(MACHINES["one.toml"])
     net = snnc.Sequential(6, snnc.Dense(9), snnc.LIF(), snnc.Dense(8), snnc.LIF(), snnc.Dense(3), snnc.LI())
     x, y = (np.random.default_rng(0).random((8, 5, 6)) < 0.6).astype(np.float32), np.arange(8) % 3
     options = {"loss": "mean membrane", "optimizer": snnc.Adam(1e-2), "steps": 5, "batch": 4, "mode": "drop", "capacity": 2}
-    options |= {} if window is None else {"gradient_window": window}
+    options |= {"drop": policy, "seed": 4} | ({} if window is None else {"gradient_window": window})
     schedule = {"gradient_window": snnc.schedules.Exponential(-100, -0.1)} if window == -100 else {}
     found = {}
     for target in ("reference", str(tmp_path / "small.toml")):
@@ -243,9 +210,8 @@ def test_sessions_of_a_machine_and_of_the_reference_train_alike(tmp_path, window
         with snnc.compile(net, target, **options, **more) as session:
             losses = session.fit(x, y, epochs=3, shuffle=False, **schedule).batch_losses
             found[target] = np.ravel(losses), session.counters()["dropped_spikes"]
-            if target != "reference":
-                with pytest.raises(SpikeLimitError, match="Machines plan theirs"):
-                    session.capacity = 1
+            with pytest.raises(SpikeLimitError, match="from 1 to the compiled one, 2"):
+                session.capacity = 3
     reference, machine_ = found.values()
     np.testing.assert_allclose(machine_[0], reference[0], rtol=1e-5)
     assert machine_[1] == reference[1] > 0

@@ -7,7 +7,7 @@ from test_onnx_readouts import compare
 
 from snnc.compiler.ir.graph import Conv, Linear, Pad, Sparse
 from snnc.frontends.onnx.errors import NotYetError, ShapeError, StepGraphError, TimeMixingError, UnsupportedOperatorError
-from snnc.frontends.onnx.flattening.node import Pick
+from snnc.frontends.onnx.flattening.node import GatherMap
 from snnc.frontends.onnx.load import load_onnx
 from snnc.frontends.onnx.reroll.rearrange import padding_of
 
@@ -143,9 +143,9 @@ def test_what_is_not_read_is_refused_with_its_reason(name, tmp_path):
 
 def test_a_padding_is_told_from_another_pick():
     index = np.pad(np.arange(6).reshape(2, 3), ((0, 1), (2, 0)), constant_values=-1)
-    assert padding_of(Pick(index.reshape(-1), None, (0,), 0), (2, 3), (3, 5)) == ((0, 1), (2, 0))
-    assert padding_of(Pick(index[:, ::-1].reshape(-1), None, (0,), 0), (2, 3), (3, 5)) is None
-    assert padding_of(Pick(index.reshape(-1), np.ones(15, F), (0,), 0), (2, 3), (3, 5)) is None
+    assert padding_of(GatherMap(index.reshape(-1), None, (0,), 0), (2, 3), (3, 5)) == ((0, 1), (2, 0))
+    assert padding_of(GatherMap(index[:, ::-1].reshape(-1), None, (0,), 0), (2, 3), (3, 5)) is None
+    assert padding_of(GatherMap(index.reshape(-1), np.ones(15, F), (0,), 0), (2, 3), (3, 5)) is None
 
 
 # ---- recurrent layers and activations --------------------------------------------------------------------------------

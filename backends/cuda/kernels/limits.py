@@ -1,0 +1,91 @@
+"""Sources that send at most so many spikes of a step: a second buffer of bits holds what connections receive."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from snnc.backends.cuda.kernels.copies import LANES
+from snnc.compiler.ir.shapes import size
+from snnc.compiler.ir.step_program import StepProgram
+from snnc.compiler.lowering.spike_limits import limited_sources, without_returns
+
+
+@dataclass(frozen=True)
+class LimitPhase:
+    """The part of a feedback's step that chooses the spikes of a source: a warp takes a sample."""
+
+    name: str
+    buffer: str
+    words: int
+
+
+def limit_name(buffer: str) -> str:
+    """Name of the phase that chooses the spikes of a buffer."""
+    return f"{buffer}_limit"
+
+
+class Limits:
+    """The C++ of a program's limits.
+
+    Parameters
+    ----------
+    program
+        The step program.
+
+    Attributes
+    ----------
+    sources
+        Buffers of the limited sources, with the names of their parameters.
+    masked
+        Those to whose dropped spikes dense connections return no gradient.
+    """
+
+    def __init__(self, program: StepProgram) -> None:
+        self.sources = limited_sources(program)
+        self.masked = without_returns(program)
+        self._program = program
+
+    def received(self, buffer: str) -> str:
+        """Member of ``Net`` that connections read in place of a buffer."""
+        return f"{buffer}_sent" if buffer in self.sources else buffer
+
+    def phase(self, buffer: str) -> LimitPhase:
+        """The phase of a source that its own component reads."""
+        return LimitPhase(limit_name(buffer), buffer, self._words(buffer))
+
+    def fields(self) -> list[str]:
+        """Members of ``Net``."""
+        return [f"SpikeLimit {limit_name(b)};" for b in self.sources]
+
+    def binding(self) -> list[str]:
+        """Statements that set them."""
+        return [f"net.{limit_name(b)} = {{{s.capacity}.value.data(), {s.key}.value.data()}};" for b, s in self.sources.items()]
+
+    def setup(self) -> list[str]:
+        """Statements that register the buffers and the counter."""
+        return [*(f"add_sent({self.received(b)}, {b});" for b in self.sources), *(["add_dropped();"] if self.sources else [])]
+
+    def choose(self, buffer: str) -> str:
+        """Statement of the host that chooses the spikes of all steps of a segment, and counts the others."""
+        rows = f"net.{buffer}.row(0, 0), rows, {self._words(buffer)}, net.{limit_name(buffer)}"
+        return f"kernels::limit_rows({rows}, first, batch, net.{self.received(buffer)}.row(0, 0), counted());"
+
+    def forget(self, buffer: str, adjoint: str) -> str:
+        """Statement of the host that takes the gradient of dropped spikes out of a sum over all steps of a segment."""
+        rows = f"net.{adjoint}.row(0, 0), net.{buffer}.row(0, 0), net.{self.received(buffer)}.row(0, 0)"
+        return f"kernels::forget_dropped({rows}, rows, {self._size(buffer)});"
+
+    def dropped(self, buffer: str, step: str, sample: str, neuron: str) -> str:
+        """C++ expression of whether a spike was dropped."""
+        place = f"row({step}, {sample})"
+        return f"is_dropped(net.{buffer}.{place}, net.{self.received(buffer)}.{place}, {neuron})"
+
+    def row_bytes(self, buffer: str) -> int:
+        """Bytes that a choice reads and writes of a step and sample."""
+        return 2 * 4 * self._words(buffer)
+
+    def _size(self, buffer: str) -> int:
+        return size(self._program.buffers[buffer].shape)
+
+    def _words(self, buffer: str) -> int:
+        return -(-self._size(buffer) // LANES)

@@ -1,0 +1,213 @@
+"""How many spikes of each source a session sends in a step: values of a run, set before each update."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from snnc.backends.runtime.engine import Engine
+from snnc.backends.runtime.errors import SpikeLimitError
+from snnc.backends.training.schedules import Scheduled, TrainingPosition, parse_schedule, value_at, value_text
+from snnc.compiler.ir.shapes import size
+from snnc.compiler.ir.step_program import StepProgram
+from snnc.compiler.lowering.capacities import (
+    Capacities,
+    CapacityArgument,
+    CapacityTextError,
+    Share,
+    check_names,
+    checked_share,
+    parse_capacity,
+    source_labels,
+    split_capacity,
+    split_share,
+)
+from snnc.compiler.lowering.spike_limits import LOWEST, POLICIES, DropPolicy, SpikeLimit, choice_key, limited_sources
+
+ScheduledCapacity: TypeAlias = Scheduled | Share | Mapping[str, Scheduled | Share]
+"""A number, a share or a schedule of either, or one of them for each source by name; all of it may be text."""
+
+
+@dataclass(frozen=True)
+class _Entry:
+    """Spikes of a source, or percents of its neurons, at each update."""
+
+    value: float | Callable[[int], float]
+    share: bool
+
+    @staticmethod
+    def of(raw: Any) -> _Entry:
+        value, share = split_share(raw)
+        if isinstance(value, str):
+            return _Entry(parse_schedule(value), share)
+        if not callable(value) and not isinstance(value, Real):
+            raise CapacityTextError(f"the capacity {raw!r} is no number, share or schedule.")
+        return _Entry(value, share)
+
+    def at(self, when: TrainingPosition, given: str) -> float | Share:
+        value = value_at(self.value, when) if callable(self.value) else self.value
+        return checked_share(value, given) if self.share else value
+
+    @property
+    def text(self) -> str:
+        return value_text(self.value) + (" %" if self.share else "")
+
+
+@dataclass(frozen=True)
+class CapacityPlan:
+    """The capacities of a training: of all sources without one of their own (None: these stay as they are), and by name."""
+
+    default: _Entry | None
+    named: Mapping[str, _Entry]
+
+    @staticmethod
+    def of(given: ScheduledCapacity) -> CapacityPlan:
+        """Read the argument of ``fit``.
+
+        Raises
+        ------
+        CapacityTextError, ScheduleError
+            It is none.
+        """
+        default, named = split_capacity(given)
+        return CapacityPlan(None if default is None else _Entry.of(default), {name: _Entry.of(raw) for name, raw in named.items()})
+
+    def at(self, when: TrainingPosition) -> float | Capacities:
+        """Return the capacities of the update after `when`."""
+        default = None if self.default is None else self.default.at(when, self.text)
+        if not self.named and default is not None and not isinstance(default, Share):
+            return default
+        return Capacities(default, tuple((name, entry.at(when, self.text)) for name, entry in self.named.items()))
+
+    @property
+    def text(self) -> str:
+        """What a checkpoint says of it."""
+        parts = [] if self.default is None else [self.default.text]
+        return "; ".join([*parts, *(f"{name}={entry.text}" for name, entry in self.named.items())])
+
+
+@dataclass(frozen=True)
+class _Source:
+    """A limited source: its name, neurons, compiled capacity, and parameters."""
+
+    buffer: str
+    label: str
+    width: int
+    largest: int
+    capacity: str
+    key: str
+
+
+class SpikeLimits:
+    """How many spikes of each source a loaded engine sends in a step, and which of them.
+
+    Parameters
+    ----------
+    program, engine
+        The program, and the engine that holds its parameters.
+    seed
+        Seed of the random choice.
+
+    Attributes
+    ----------
+    policy
+        How spikes are chosen; None if the program sends all, or its target plans it when it compiles.
+    """
+
+    def __init__(self, program: StepProgram, engine: Engine, seed: int = 0) -> None:
+        self.seed = seed
+        self._engine = engine
+        labels, value = source_labels(program), {name: float(p.value) for name, p in program.parameters.items() if p.value.ndim == 0}
+        self._sources = tuple(
+            _Source(s.buffer, labels[s.buffer], size(program.buffers[s.buffer].shape), int(value[s.capacity]), s.capacity, s.key)
+            for s in limited_sources(program).values()
+        )
+        self._update = 0
+        self._now = {s.buffer: s.largest for s in self._sources}
+        self.policy: DropPolicy | None = None
+        if self._sources:
+            self.policy = "lowest" if value[self._sources[0].key] == LOWEST else "random"
+
+    @property
+    def capacity(self) -> int | dict[str, int] | None:
+        """Spikes that are sent: one number where it holds for all sources, else by name; None as for :attr:`policy`."""
+        numbers = set(self._now.values())
+        return numbers.pop() if len(numbers) == 1 else {s.label: self._now[s.buffer] for s in self._sources} or None
+
+    def set(
+        self, capacity: CapacityArgument | Capacities | None = None, policy: DropPolicy | None = None, update: int | None = None
+    ) -> None:
+        """Set how many spikes are sent, how they are chosen, and the update whose choice it is; None: as it is.
+
+        A number or share of all sources is at most the compiled one of each; those by name have to be within it.
+
+        Raises
+        ------
+        SpikeLimitError
+            The program has no limits, or a value is out of range.
+        CapacityTextError
+            It cannot be read, or names no source that has a limit.
+        """
+        if self.policy is None:
+            raise SpikeLimitError(
+                "the program has no capacity that a run can change; compile for the target 'reference', 'cpu' or 'cuda' with mode='drop' "
+                "and the largest capacity. Machines plan theirs when they compile."
+            )
+        wanted = self._now if capacity is None else self._found(capacity)
+        chosen = self.policy if policy is None else policy
+        if chosen not in POLICIES:
+            raise SpikeLimitError(f"drop is {chosen!r}; it is one of {', '.join(POLICIES)}.")
+        at = self._update if update is None else update
+        if (wanted, chosen) == (self._now, self.policy) and (at == self._update or chosen == "lowest"):
+            self._update = at
+            return
+        values = dict[str, float]()
+        for source in self._sources:
+            values[source.capacity] = float(wanted[source.buffer])
+            values[source.key] = choice_key(SpikeLimit(wanted[source.buffer], chosen, self.seed), source.buffer, at)
+        self._engine.set_parameters({name: np.array(value, dtype=np.float32) for name, value in values.items()})
+        self._now, self.policy, self._update = wanted, chosen, at
+
+    def rest(self) -> None:
+        """Choose as before the first update: outside of an update nothing depends on how many there were."""
+        if self._update and self.policy == "random":
+            self.set(update=0)
+
+    def _found(self, given: CapacityArgument | Capacities) -> dict[str, int]:
+        """Return the spikes of each source's buffer."""
+        read = given if isinstance(given, Real) else parse_capacity(given)
+        wanted = read if isinstance(read, Capacities) else Capacities(_whole(given if isinstance(given, Real) else read, self._most))
+        check_names(wanted, [s.label for s in self._sources])
+        named, found = dict(wanted.named), dict[str, int]()
+        for source in self._sources:
+            number = _spikes(wanted, source)
+            if number is None:
+                found[source.buffer] = self._now[source.buffer]
+            elif source.label in named:
+                found[source.buffer] = _whole(number, source.largest, f" of {source.label!r}")
+            else:
+                found[source.buffer] = min(_whole(number, max(self._most, source.width)), source.largest)
+        return found
+
+    @property
+    def _most(self) -> int:
+        """The largest compiled capacity."""
+        return max(s.largest for s in self._sources)
+
+
+def _spikes(wanted: Capacities, source: _Source) -> float | None:
+    """Return what is wanted of a source, as a schedule gave it."""
+    amount = dict(wanted.named).get(source.label, wanted.default)
+    return amount.of(source.width) if isinstance(amount, Share) else amount
+
+
+def _whole(value: Any, largest: int, of: str = "") -> int:
+    whole = round(float(value)) if not isinstance(value, bool) and isinstance(value, Real) and math.isfinite(value) else 0
+    if not 1 <= whole <= largest:
+        raise SpikeLimitError(f"the capacity{of} is {value!r}; it must be a number from 1 to the compiled one, {largest}.")
+    return whole
