@@ -12,7 +12,7 @@ from snnc.backends.native.sequence_engine import SequenceEngine
 from snnc.backends.registry import BACKENDS, AnyBackend, synonyms
 from snnc.backends.runtime.engine import AdjointEngine
 from snnc.backends.runtime.errors import NormalisationError, UnknownNameError
-from snnc.compiler.files.temporary import HeldFolder
+from snnc.compiler.files.temporary import TemporaryFolder
 from snnc.compiler.ir.graph import Array, Graph, Output, Shape
 from snnc.compiler.ir.graph_data import graph_from_data, graph_to_data
 from snnc.compiler.ir.shapes import port_map
@@ -135,7 +135,7 @@ def adjoined(recipe: ModuleRecipe) -> Adjoined:
 
 def opened(
     graph: Graph, program: StepProgram, options: CompileOptions, device: int | None
-) -> tuple[SequenceEngine | AdjointEngine, HeldFolder]:
+) -> tuple[SequenceEngine | AdjointEngine, TemporaryFolder]:
     """Build a program in a temporary folder and load it; the folder lives as long as what is returned with it.
 
     Raises
@@ -152,7 +152,7 @@ def opened(
     if not backend.native:
         able = ", ".join(repr(b.name) for b in BACKENDS if b.native)
         raise OptionValueError(f"a module runs on the targets {able} and on machines (gc200, pod4, …), not on {options.target!r}.")
-    temporary = HeldFolder(prefix="snnc-torch-")
+    temporary = TemporaryFolder(prefix="snnc-torch-")
     folder, placed = temporary.path / "project", PlacedProgram(program)
     # A module takes sequences and batches of any size, so that a bound on memory is checked where one is run.
     backend.emit(placed, replace(own, steps=None, batch=None, memory=None), folder)
@@ -161,12 +161,12 @@ def opened(
     return engine, temporary
 
 
-def _placed(backend: AnyBackend, graph: Graph, program: StepProgram, options: CompileOptions) -> tuple[AdjointEngine, HeldFolder]:
+def _placed(backend: AnyBackend, graph: Graph, program: StepProgram, options: CompileOptions) -> tuple[AdjointEngine, TemporaryFolder]:
     """Place a program on a machine, in the author's order of neurons, for that is the order of the tensors that PyTorch exchanges."""
     own = options.own(embedded=True, others=synonyms())
     backend.check(program, own)
     placed = backend.plan(graph, program, own)
-    temporary = HeldFolder(prefix="snnc-torch-")
+    temporary = TemporaryFolder(prefix="snnc-torch-")
     folder = temporary.path / "project"
     backend.emit(placed, own, folder)
     engine = backend.open(placed, own, backend.build(folder, own))

@@ -129,9 +129,10 @@ def _recompute_lines(plan: Plan) -> list[str]:
     cut = plan.segments
     if not plan.segment:
         return []
-    stored = f"states of {cut.steps_kept:,} steps and at {cut.boundaries:,} boundaries are kept"
+    stored = f"states of {cut.steps_in_history:,} steps and at {cut.boundaries:,} boundaries are kept"
     segments = f"in segments of {plan.segment:,}"
-    lines = [f"recompute {cut.again:,} of {cut.iterations:,} iterations run forward twice, {segments}: {stored}"] if cut.reruns else []
+    twice = f"recompute {cut.rerun_iterations:,} of {cut.iterations:,} iterations run forward twice, {segments}: {stored}"
+    lines = [twice] if cut.reruns else []
     what = {"boundaries": "first states of segments", "history": f"states of all segments but the last ({segments})"}.get(plan.streamed)
     if what is not None:
         time = sum(p.runs * (p.compute + p.sync + p.exchange) for p in plan.phases if p.name.endswith("streaming memory"))

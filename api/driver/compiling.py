@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from snnc.backends.folders.project import atomic_folder
 from snnc.backends.registry import DEFAULT
-from snnc.compiler.files.temporary import HeldFolder
+from snnc.compiler.files.temporary import TemporaryFolder
 from snnc.compiler.ir.graph import Graph, Input, Kind
 from snnc.driver.folder import read_project
 from snnc.driver.learnable import with_learnable
@@ -202,7 +202,7 @@ def open_graph(graph: Graph, chosen: CompileOptions, calibrate: Data | None = No
     compiled = planned(graph, chosen, calibrate)
     if not chosen.backend.emits:
         return Session(open_engine(compiled, None), compiled)
-    temporary = HeldFolder()
+    temporary = TemporaryFolder()
     try:
         folder = temporary.path / "project"
         emit_project(compiled, folder)

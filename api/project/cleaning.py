@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from snnc.compiler.files.cache import cache_dir
-from snnc.compiler.files.temporary import HeldFolder, abandoned, abandoned_files
+from snnc.compiler.files.temporary import TemporaryFolder, abandoned, abandoned_files
 
 _DIGEST: Final = "[0-9a-f]{16,128}"
 _BUILT: Final = f"(?:precompiled|object|project|cpu|cuda|cuda-host|emulator|popart)-{_DIGEST}"
@@ -73,7 +73,7 @@ def remove(waste: list[Waste]) -> list[Waste]:
     for one in waste:
         with suppress(OSError):  # another process was faster, or may not be written
             if one.path.is_dir() and not one.path.is_symlink():
-                aside = HeldFolder(one.path.parent, ".snnc-clean-")
+                aside = TemporaryFolder(one.path.parent, ".snnc-clean-")
                 try:
                     one.path.rename(aside.path / "gone")
                 finally:

@@ -10,14 +10,14 @@ from typing import Any
 from snnc.backends.codegen.names import comment_text
 from snnc.backends.codegen.safetensors_file import safetensors_header
 from snnc.backends.codegen.statements import Guarded, Statement
-from snnc.backends.codegen.updates import group_literals, group_numbers, groups_of
+from snnc.backends.codegen.updates import group_literals, group_numbers
 from snnc.backends.cpu.collapse import add_collapsed, add_collapsed_adjoint, collapsed
 from snnc.backends.cpu.needs import needs_of
 from snnc.backends.cpu.neurons import SHORT, Function, backward_function, forward_function
 from snnc.backends.cpu.operations import Statements
 from snnc.backends.cpu.stages import Stages, stages_of
 from snnc.backends.cpu.statements import BlockStatement
-from snnc.backends.native.composed_loss import plain_targets, target_setup
+from snnc.backends.native.composed_loss import target_setup
 from snnc.backends.native.contexts import Context, training_context
 from snnc.backends.native.memory import Needs
 from snnc.backends.native.row_buffers import ONE, RowBuffer, Slots
@@ -84,7 +84,7 @@ def network_context(storage: SequenceStorage, values: Mapping[str, Array], sizes
         "finish": made.finish,
         "update": _updates(program),
         "updated": [u.parameter for u in program.update],
-        "groups": [group_literals(group) for group in groups_of(program)],
+        "groups": group_literals(program),
         "tables": len(made.tables),
         "readout": made.readout,
         "scored": {"rows": record, "adjoint": f"d_{record}", "steps": "steps"} | made.scored,
@@ -248,7 +248,7 @@ def _setup(storage: SequenceStorage, trains: bool) -> list[str]:
     if trains:
         classes = next(storage.size(o.record) for o in program.outputs if o.id == program.loss_output)
         loss = program.loss
-        own = isinstance(loss, Composed) and not plain_targets(loss)
+        own = isinstance(loss, Composed) and not loss.plain_targets
         lines.append(target_setup(loss) if isinstance(loss, Composed) and own else f"add_labels({classes});")
         if isinstance(program.loss, ExternalLoss):
             record = next(o.record for o in program.outputs if o.id == program.loss_output)

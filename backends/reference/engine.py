@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from snnc.backends.reference.backward import forget_before, run_backward
-from snnc.backends.reference.forward import run_forward
+from snnc.backends.reference.forward import run_step
 from snnc.backends.reference.memory import SequenceArrays
 from snnc.backends.reference.optimizers import OptimizerState
 from snnc.backends.reference.stepping import StepMemory
@@ -193,9 +193,6 @@ class ReferenceEngine:
         for info in self.program.inputs:
             memory[f"{info.id}_in"][:] = inputs[info.id].reshape(steps, batch, -1)
         for t in range(steps):
-            for info in self.program.inputs:
-                memory.send(f"{info.id}_in", t)
-            for op in self.program.forward:
-                run_forward(op, memory, t)
+            run_step(memory, t)
         self._dropped += memory.dropped
         return memory

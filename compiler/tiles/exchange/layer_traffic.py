@@ -18,11 +18,12 @@ import numpy as np
 import numpy.typing as npt
 
 from snnc.compiler.ir.arrays.sizes import FLOAT
-from snnc.compiler.ir.plan import BusPlan, Plan, Relay
+from snnc.compiler.ir.plan import BusPlan, LayerFlow, Plan, PlanTraffic, Relay
 from snnc.compiler.tiles.exchange.chip_links import Flows, Routes
+from snnc.compiler.tiles.exchange.places import BatchGroup, LayerPlace, LayerPlaces, locate
+from snnc.compiler.tiles.network import MappedNetwork, learned_elements
 from snnc.compiler.tiles.placement.grouping import mask_unit
 from snnc.compiler.tiles.relays.buses import whole_words
-from snnc.report.places import BatchGroup, LayerPlace, LayerPlaces
 
 Floats = npt.NDArray[np.float64]
 COUNT = 4
@@ -37,16 +38,6 @@ KINDS = (
     "gradients",
     "new weights",
 )
-
-
-@dataclass(frozen=True)
-class LayerFlow:
-    """Bytes a step from node `source` to node `target` (numbers in :attr:`StepTraffic.nodes`)."""
-
-    source: int
-    target: int
-    kind: str
-    bytes: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,6 +64,27 @@ class StepTraffic:
     by_kind: Mapping[str, Floats]
     links: Mapping[str, Flows]
 
+    @classmethod
+    def of(cls, plan: PlanTraffic) -> StepTraffic:
+        """Return what a plan says."""
+        links: dict[str, Flows] = {}
+        for kind, sent in plan.links.items():
+            links[kind] = Flows()
+            for source, receivers, size in sent:
+                links[kind].send(source, receivers, size)
+        by_kind = {kind: np.array(rows) for kind, rows in plan.chips.items()}
+        return cls(plan.nodes, plan.flows, sum(by_kind.values(), np.zeros(())), by_kind, links)
+
+    def to_plan(self) -> PlanTraffic:
+        """Return the same for a plan."""
+        links = {
+            kind: tuple((source, tuple(sorted(receivers)), size) for (source, receivers), size in flows.bytes.items())
+            for kind, flows in self.links.items()
+            if flows.bytes
+        }
+        chips = {kind: tuple(map(tuple, rows.tolist())) for kind, rows in self.by_kind.items()}
+        return PlanTraffic(self.nodes, self.flows, chips, links)
+
     def load(self, routes: Routes) -> dict[tuple[int, int], float]:
         """Bytes a step on every wire between chips that carries some, by (from, to)."""
         found: dict[tuple[int, int], float] = defaultdict(float)
@@ -89,13 +101,35 @@ class StepTraffic:
         return found
 
 
+def traffic_of(plan: Plan, network: MappedNetwork) -> PlanTraffic:
+    """Return the traffic of a plan of `network`."""
+    connections = [
+        {
+            "id": link.id,
+            "source": link.source.owner,
+            "target": link.target,
+            "port": link.port,
+            "weight_gradient": link.weight_gradient,
+            "input_gradient": link.input_gradient,
+            "copied": link.outputs if link.dense else int(link.weight_elements > 1),
+        }
+        for link in network.links
+    ]
+    learned = [
+        {"id": layer.id, "learned": sum(learned_elements(layer).values()) * layer.neurons + layer.learnable_scalars}
+        for layer in network.layers
+    ]
+    known = {"connections": connections, "populations": learned, "loss_layer": network.loss_layer}
+    return measure_traffic(plan, locate(plan), known).to_plan()
+
+
 def measure_traffic(plan: Plan, places: LayerPlaces, program: Mapping[str, Any] | None = None) -> StepTraffic:
     """Count the bytes of one training step (of one forward pass when not training).
 
     Parameters
     ----------
     plan, places
-        The plan, and the result of :func:`snnc.report.places.locate` for it.
+        The plan, and the result of :func:`snnc.compiler.tiles.exchange.places.locate` for it.
     program
         Summary by :func:`snnc.report.summarise`: which connections learn and which layer the loss reads. Without it all connections
         count as learning, and records, adjoints and replicas' gradients are left out.
