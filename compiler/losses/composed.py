@@ -91,7 +91,7 @@ class Composed:
         return (self.classes, self.targets, self.lengths) if any(term.reads_targets for term in self.terms) else None
 
     def simplified(self) -> Loss:
-        """Return the equal loss of a module of its own, which targets have dedicated code for; if there is none, this loss."""
+        """Return an equal loss for which targets have dedicated code, such as ``ce_count``; this loss if there is none."""
         if len(self.terms) != 1 or self.targets != "class" or self.lengths or (self.group != 1 and self.main.squares_counts):
             return self
         (term,) = self.terms
