@@ -152,13 +152,13 @@ def opened(
     if not backend.native:
         able = ", ".join(repr(b.name) for b in BACKENDS if b.native)
         raise OptionValueError(f"a module runs on the targets {able} and on machines (gc200, pod4, …), not on {options.target!r}.")
-    held = TemporaryFolder(prefix="snnc-torch-")
-    folder, placed = held.path / "project", PlacedProgram(program)
+    temporary = TemporaryFolder(prefix="snnc-torch-")
+    folder, placed = temporary.path / "project", PlacedProgram(program)
     # A module takes sequences and batches of any size, so that a bound on memory is checked where one is run.
     backend.emit(placed, replace(own, steps=None, batch=None, memory=None), folder)
     engine = backend.open(placed, own, backend.build(folder, own))
     assert isinstance(engine, SequenceEngine), "native back ends have such engines"
-    return engine, held
+    return engine, temporary
 
 
 def _placed(backend: AnyBackend, graph: Graph, program: StepProgram, options: CompileOptions) -> tuple[AdjointEngine, TemporaryFolder]:
@@ -166,9 +166,9 @@ def _placed(backend: AnyBackend, graph: Graph, program: StepProgram, options: Co
     own = options.own(embedded=True, others=synonyms())
     backend.check(program, own)
     placed = backend.plan(graph, program, own)
-    held = TemporaryFolder(prefix="snnc-torch-")
-    folder = held.path / "project"
+    temporary = TemporaryFolder(prefix="snnc-torch-")
+    folder = temporary.path / "project"
     backend.emit(placed, own, folder)
     engine = backend.open(placed, own, backend.build(folder, own))
     assert isinstance(engine, AdjointEngine), "what is not in parts has such an engine"
-    return engine, held
+    return engine, temporary

@@ -48,11 +48,11 @@ def in_cache() -> tuple[list[Waste], int]:
     found: list[Waste] = []
     busy = 0
     for folder, pattern in OWN.items():
-        taken = _building(cache / folder)
+        building = _building(cache / folder)
         for path in _entries(cache / folder):
             if not pattern.fullmatch(path.name):
                 continue
-            if any(path.name.removeprefix(".").startswith(name) for name in taken):
+            if any(path.name.removeprefix(".").startswith(name) for name in building):
                 busy += 1
             else:
                 found.append(Waste("cache", path, size_of(path)))

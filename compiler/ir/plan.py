@@ -183,7 +183,8 @@ class ConnectionPlan:
     """A connection of population `target` reads bus `bus`; its weights are stored with the target's blocks (and again with the source's).
 
     `packed` is the number of bundles of the target's tiles that put rows of these weights side by side before they go to the source; 0:
-    the source reads them from the blocks. See :mod:`snnc.compiler.tiles.gradients.packing`.
+    the source reads them from the blocks. See :mod:`snnc.compiler.tiles.gradients.packing`. `returns`: the gradient of the source returns
+    in windows, as partial products with the target's own weights.
     """
 
     id: str
@@ -191,6 +192,7 @@ class ConnectionPlan:
     delay: int
     target: str = ""
     packed: int = 0
+    returns: bool = False
 
 
 @dataclass(frozen=True)
@@ -277,6 +279,38 @@ class MemoryPhase:
 
 
 @dataclass(frozen=True)
+class LayerFlow:
+    """Bytes a step from node `source` to node `target` (numbers in :attr:`PlanTraffic.nodes`)."""
+
+    source: int
+    target: int
+    kind: str
+    bytes: float
+
+
+@dataclass(frozen=True)
+class PlanTraffic:
+    """Bytes that one step moves.
+
+    Attributes
+    ----------
+    nodes
+        Ids of the inputs, then of the populations.
+    flows
+        Bytes that tiles receive, by sender, receiver and kind.
+    chips
+        For each kind, bytes from chip (row) to chip (column); the diagonal is the traffic inside a chip.
+    links
+        For each kind, the bytes that a chip sends to others: sender, receivers, bytes; data for several chips counts once.
+    """
+
+    nodes: tuple[str, ...]
+    flows: tuple[LayerFlow, ...]
+    chips: dict[str, tuple[tuple[float, ...], ...]]
+    links: dict[str, tuple[tuple[int, tuple[int, ...], float], ...]]
+
+
+@dataclass(frozen=True)
 class Plan:
     """The mapping of one StepProgram for a batch size and a number of steps; see the module's docstring."""
 
@@ -323,6 +357,8 @@ class Plan:
     """The data of such a sequence outside the tiles."""
     streaming_bytes: tuple[int, ...] = ()
     """Bytes of streaming memory of each chip; empty if none is used."""
+    traffic: PlanTraffic | None = None
+    """Bytes that a step moves, by layer and chip; None in estimates."""
     latency: int = 1
     """Minimum iterations until spikes of a population reach its readers in the forward pass: 2 if relays look for the spikes
     of one iteration while neurons compute the next. Stages and lags above are those of the backward pass, where it is 1."""

@@ -130,6 +130,17 @@ class Composed:
         first, stop = self.slices[self.terms.index(self.main)] if self.slices else (0, outputs)
         return stop - first
 
+    @property
+    def plain_targets(self) -> bool:
+        """Whether the targets of a sample are its class alone."""
+        return self.targets == "class" and not self.lengths
+
+    @property
+    def columns(self) -> int:
+        """Numbers of a sample's targets once it is lowered, or of a step's where they are of steps."""
+        width = self.width(0) if self.targets in ("values", "step_values") else 1
+        return width + (1 if self.lengths else 0)
+
     def _slices(self, output: Reals) -> tuple[tuple[int, int], ...]:
         return self.slices or ((0, output.shape[2]),) * len(self.terms)
 

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, Literal, Protocol, TypeAlias, get_args
 
 import numpy as np
@@ -94,6 +94,19 @@ def limited_sources(program: StepProgram) -> dict[str, LimitedSource]:
     """Return the sources of `program` whose spikes are limited, by buffer."""
     buffers = [name.removesuffix(f"_{_CAPACITY}") for name in program.parameters if name.endswith(f"_{_CAPACITY}")]
     return {b: LimitedSource(b, f"{b}_{_CAPACITY}", f"{b}_{_KEY}") for b in buffers}
+
+
+def limits_of(program: StepProgram) -> dict[str, tuple[float, float]]:
+    """Return the capacity and the key of the choice of each limited source, by buffer."""
+    values = {name: float(p.value) for name, p in program.parameters.items() if is_limit_value(name)}
+    return {buffer: (values[found.capacity], values[found.key]) for buffer, found in limited_sources(program).items()}
+
+
+def without_limits(program: StepProgram) -> StepProgram:
+    """Return the program of a machine, whose relays choose spikes: no parameter says how many."""
+    gone = {name for found in limited_sources(program).values() for name in (found.capacity, found.key)}
+    parameters = {name: p for name, p in program.parameters.items() if name not in gone}
+    return replace(program, parameters=parameters, buffers={name: b for name, b in program.buffers.items() if name not in gone})
 
 
 def is_limit_value(name: str) -> bool:

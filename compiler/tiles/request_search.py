@@ -201,10 +201,12 @@ def _cached_search(request: MappingRequest, problem: MappingProblem) -> Search |
 def with_bits(problem: MappingProblem) -> Iterator[MappingProblem]:
     """Yield the problem with bits where they save time, then with bits wherever they are smaller, for networks that do not fit otherwise.
 
-    Sources whose gradients come back in windows keep ids, as relays need those of neurons near the threshold too.
+    Sources whose gradients come back in windows keep ids, as relays need those of neurons near the threshold too; and in mode "drop"
+    populations do, of whose spikes a run chooses.
     """
     able = frozenset(source for source in problem.network.sources if _bytes(problem, source, bits=True) < _bytes(problem, source))
     able = frozenset(source for source in able if source.kind == "spikes" and source not in problem.windowed)
+    able = frozenset(source for source in able if source.external or problem.mode == "exact")
     chosen = frozenset(source for source in able if _must(problem, source) or (source.external and _pays(problem, source)))
     yield replace(problem, bits=chosen)
     if chosen != able:
