@@ -137,7 +137,7 @@ class Composed:
 
     @property
     def columns(self) -> int:
-        """Numbers of a sample's targets once it is lowered, or of a step's where they are of steps."""
+        """Number of values in the stored targets of a sample (of one step if targets are given per step), including its length."""
         width = self.width(0) if self.targets in ("values", "step_values") else 1
         return width + (1 if self.lengths else 0)
 
