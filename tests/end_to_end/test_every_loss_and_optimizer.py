@@ -8,18 +8,18 @@ import pytest
 
 pytest.importorskip("snntorch", reason="snntorch is not installed: nothing to compare with")
 
-import snntorch  # noqa: E402
-from frameworks import torch  # noqa: E402
-from torch_losses import targets_for, whole_loss  # noqa: E402
-from torch_updates import of_group, torch_optimizer  # noqa: E402
+import snntorch
+from frameworks import torch
+from torch_losses import targets_for, whole_loss
+from torch_updates import of_group, torch_optimizer
 
-import snnc  # noqa: E402
-from snnc.backends.reference.engine import ReferenceEngine  # noqa: E402
-from snnc.checks.training_cells import loss_rows, optimizer_rows  # noqa: E402
-from snnc.compiler.losses import parse_loss  # noqa: E402
-from snnc.compiler.lowering.lower import lower  # noqa: E402
-from snnc.compiler.neurons.surrogates.library import atan  # noqa: E402
-from snnc.options.optimizers import parse_optimizer  # noqa: E402
+import snnc
+from snnc.backends.reference.engine import ReferenceEngine
+from snnc.checks.training_cells import loss_rows, optimizer_rows
+from snnc.compiler.losses import parse_loss
+from snnc.compiler.lowering.lower import lower
+from snnc.compiler.neurons.surrogates.library import atan
+from snnc.options.optimizers import parse_optimizer
 
 STEPS, BATCH, INPUTS, HIDDEN, OUTPUTS, UPDATES = 9, 6, 10, 12, 12, 20
 CLOSE = 1e-4

@@ -41,8 +41,8 @@ def test_the_emitted_module_has_the_value_and_the_gradient_of_the_loss(text):
     exec(source_of(source_templates(), "poptorch/package/loss_composed.py", {"loss": composed_context(loss, STEPS)}), module)
     random = np.random.default_rng(4)
     width = max(stop for _, stop in loss.slices)
-    for record in (random.normal(size=(STEPS, BATCH, width)), random.random((STEPS, BATCH, width)) < 0.3):
-        record = record.astype(np.float32)
+    for values in (random.normal(size=(STEPS, BATCH, width)), random.random((STEPS, BATCH, width)) < 0.3):
+        record = values.astype(np.float32)
         targets = composed_losses.targets_of(composed_losses.program_of(text, steps=STEPS), random, STEPS, BATCH)
         theirs = torch.tensor(np.swapaxes(record, 0, 1).copy(), requires_grad=True)
         value = module["loss_of"](theirs, torch.from_numpy(targets))
