@@ -1,4 +1,4 @@
-"""Errors that snnc raises on purpose: each says what is wrong, where, the numbers and the remedy.
+"""Errors that a user can cause and repair: each message says what is wrong, where, the numbers and the remedy.
 
 Every check has its own class with a stable ``code``. Classes of one level live beside that level
 (``snnc.frontends.onnx.errors`` and so on); all derive from :class:`SnncError`. The first digit of a code is the level:

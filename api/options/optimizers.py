@@ -159,10 +159,10 @@ def _check_loss_scale(scale: object) -> None:
 def to_data(optimizer: Optimizer) -> dict[str, Any]:
     """Return an optimiser as JSON's types."""
     values = asdict(optimizer)
-    kept = {f.name: values[f.name] for f in fields(optimizer) if f.name in _ALWAYS or getattr(optimizer, f.name) != f.default}
-    ordered = {name: kept.pop(name) for name in _ALWAYS if name in kept}
-    kept.pop("groups", None)
-    return ordered | kept | ({"groups": [_group_data(group) for group in optimizer.groups]} if optimizer.groups else {})
+    written = {f.name: values[f.name] for f in fields(optimizer) if f.name in _ALWAYS or getattr(optimizer, f.name) != f.default}
+    ordered = {name: written.pop(name) for name in _ALWAYS if name in written}
+    written.pop("groups", None)
+    return ordered | written | ({"groups": [_group_data(group) for group in optimizer.groups]} if optimizer.groups else {})
 
 
 def _group_data(group: Group) -> dict[str, Any]:

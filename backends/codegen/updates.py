@@ -68,7 +68,7 @@ def printed_rule(optimizer: Optimizer, holder: str = "", gradient: str = "gradie
     `holder` stands before the arrays of the values and the moments, as in ``of.value[i]``; `gradient` is the expression of its gradient.
     """
     rule = rule_of(optimizer)
-    places = {"gradient": gradient} | {name: f"{holder}{name}[i]" for name in rule.kept}
+    places = {"gradient": gradient} | {name: f"{holder}{name}[i]" for name in rule.changed_arrays}
     return PrintedRule(
         optimizer.name,
         rule.moments,
@@ -78,7 +78,7 @@ def printed_rule(optimizer: Optimizer, holder: str = "", gradient: str = "gradie
         c_assignments(needed_rates(rule), "double"),
         c_assignments(rule.clipped),
         rule.measured,
-        c_assignments(rule.step, names=places, stores=rule.kept),
+        c_assignments(rule.step, names=places, stores=rule.changed_arrays),
         None if rule.clip_norm is None else repr(float(rule.clip_norm)),
         repr(NORM_EPSILON),
         None if rule.loss_scale is None else _scale_literals(rule.loss_scale),

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from snnc.compiler.ir.graph import Graph
     from snnc.compiler.ir.plan import Precision
     from snnc.compiler.ir.step_program import StepProgram
+    from snnc.compiler.lowering.spike_limits import DropPolicy, SpikeLimit
     from snnc.compiler.tiles.planning.options import PlanOptions
 
 _NOT_OF_POPTORCH: Final = ("nesterov", "clip_value", "clip_norm", "loss_scale", "l1", "bound")
@@ -29,6 +30,7 @@ class PopTorchOptions(TileOptions):
     precision: Precision = field(default="float32", metadata={"values": {"float16": "with a loss"}})
 
     input_gradients: bool = field(default=False, metadata=TRAINING)
+    drop: DropPolicy = "lowest"
 
     def for_plan(self) -> PlanOptions:
         """Return the options of a plan that is part of another program."""
@@ -45,6 +47,12 @@ class PopTorchBackend(TileBackend[PopTorchOptions]):
     def machine(self, target: str) -> str:
         """Return the machine that the target names."""
         return target.partition(":")[2] or USUAL
+
+    def limit(self, options: PopTorchOptions) -> SpikeLimit | None:
+        """Return how many spikes of a source are sent, which a run may change; train.py has the seed of a random choice."""
+        from snnc.compiler.lowering.spike_limits import SpikeLimit
+
+        return None if options.mode != "drop" or options.capacity is None else SpikeLimit(options.capacity, options.drop)
 
     def prepare(self, graph: Graph, options: PopTorchOptions) -> Graph:
         """Put relays after the inputs whose gradient is returned."""

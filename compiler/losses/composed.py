@@ -11,7 +11,7 @@ import numpy.typing as npt
 from snnc.compiler.errors import UnknownLossError
 from snnc.compiler.losses.base import Loss, LossPort, Reals
 from snnc.compiler.losses.cross_entropy import CrossEntropyCount, CrossEntropyMaxMembrane, CrossEntropyMeanMembrane, CrossEntropyRate
-from snnc.compiler.losses.evaluate_term import Goal, scores_of, value_and_gradient
+from snnc.compiler.losses.evaluate_term import BatchTargets, scores_of, value_and_gradient
 from snnc.compiler.losses.mse_count import MeanSquaredCount
 from snnc.compiler.losses.term import SQUARED_ERROR, TargetKind, Term
 
@@ -111,10 +111,10 @@ class Composed:
 
     def value_and_gradient(self, output: Reals, target: Array) -> tuple[float, Reals]:
         """See :class:`~snnc.compiler.losses.base.Loss`; `output` holds all slices, and `target` is of the kind :attr:`targets`."""
-        goal, lengths = self._goal(target, output.shape[0])
+        targets, lengths = self._targets(target, output.shape[0])
         whole, gradient = 0.0, np.zeros_like(output)
         for term, (first, stop) in zip(self.terms, self._slices(output), strict=True):
-            value, part = value_and_gradient(term, output[:, :, first:stop], lengths, goal)
+            value, part = value_and_gradient(term, output[:, :, first:stop], lengths, targets)
             whole += term.weight * value
             gradient[:, :, first:stop] += output.dtype.type(term.weight) * part
         return whole, gradient
@@ -144,11 +144,11 @@ class Composed:
     def _slices(self, output: Reals) -> tuple[tuple[int, int], ...]:
         return self.slices or ((0, output.shape[2]),) * len(self.terms)
 
-    def _goal(self, target: Array, steps: int) -> tuple[Goal, Array]:
+    def _targets(self, target: Array, steps: int) -> tuple[BatchTargets, Array]:
         if not self.lengths:
-            return Goal(self.targets, target, self.group), np.full(len(target), steps)
+            return BatchTargets(self.targets, target, self.group), np.full(len(target), steps)
         values = target[:, 0] if self.targets == "class" else target[:, :-1]
-        return Goal(self.targets, values, self.group), target[:, -1].astype(np.int64)
+        return BatchTargets(self.targets, values, self.group), target[:, -1].astype(np.int64)
 
 
 def _check(term: Term, targets: TargetKind) -> None:

@@ -78,7 +78,7 @@ def regulariser(name: str, of: str | None = None, bound: float | None = None, we
             f"the regulariser {name!r} is not known; there are {known}. Those of weights are settings of the optimizer: l1, weight_decay "
             "and bound, for all parameters or a group."
         )
-    # A rate is not negative, and that of a silent neuron has a derivative too.
+    # Rates are not negative, so the absolute value is not needed, and silent neurons have a derivative too.
     equation = "x" if name == "l1_rate" else REGULARISERS[kind]
     if (bound is not None) != ("{0}" in equation):
         raise UnknownLossError(f"the regulariser {name!r} {'needs a bound' if bound is None else 'has no bound'}.")

@@ -55,7 +55,7 @@ class UpdateRule:
         return tuple(a.target for a in self.rates if a.target in read)
 
     @property
-    def kept(self) -> tuple[str, ...]:
+    def changed_arrays(self) -> tuple[str, ...]:
         """Names of the arrays that the step changes."""
         return ("value", *self.moments)
 
@@ -71,7 +71,7 @@ def rule_of(optimizer: Optimizer) -> UpdateRule:
     clipped: tuple[Assignment, ...] = ()
     if optimizer.clip_value is not None:
         bound = repr(float(optimizer.clip_value))
-        # A number that is not finite stays what it is: min and max of C++ would hide it.
+        # Numbers that are not finite stay as they are: min and max of C++ would hide them.
         clipped = parse_assignments(f"clipped = where(gt(gradient, {bound}), {bound}, where(gt(-{bound}, gradient), -{bound}, gradient))")
         gradient = "clipped"
     if optimizer.clip_norm is not None:

@@ -37,7 +37,7 @@ class Share:
 
     def of(self, width: int) -> int:
         """Return the spikes of a source of `width` neurons, at least one; halves are rounded up."""
-        return max(1, math.floor(width * self.percent / 100 + 0.5))
+        return max(1, math.floor(width * float(self.percent) / 100 + 0.5))
 
 
 Amount: TypeAlias = float | Share
@@ -155,7 +155,7 @@ def checked_share(percent: Any, given: object) -> Share:
     CapacityTextError
         It is not a number above 0 and at most 100.
     """
-    if isinstance(percent, bool) or not isinstance(percent, Real) or not 0 < percent <= 100:
+    if isinstance(percent, bool) or not isinstance(percent, Real) or not 0 < float(percent) <= 100:
         raise CapacityTextError(f"the capacity {given!r} has a share of {percent} %; give one above 0 and at most 100 %.")
     return Share(float(percent))
 
@@ -169,9 +169,10 @@ def _amount(raw: Any, given: object) -> int | Share:
             value = None
     if share and isinstance(value, Real):
         return checked_share(value, given)
-    if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value) or value != int(value):
+    number = math.nan if isinstance(value, bool) or not isinstance(value, Real) else float(value)
+    if not number.is_integer():
         raise CapacityTextError(f"the capacity {given!r} cannot be read; give {_FORMS}.")
-    return int(value)
+    return int(number)
 
 
 def _text(amount: Amount) -> str:

@@ -40,7 +40,7 @@ _NOT_ZERO: Final = frozenset(
 )
 LEAST: Final = 1e-6
 MOST: Final = 1e18
-"""Range of nonzero numbers, so that cycles, seconds and bytes are finite, too."""
+"""Largest nonzero number; with :data:`LEAST`, it keeps cycles, seconds and bytes finite."""
 
 
 _LARGEST: Final[Mapping[str, int]] = {

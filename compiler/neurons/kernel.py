@@ -52,7 +52,7 @@ class Kernel:
     labels
         Canonical name to the author's.
     rounded
-        Names of `history` and `saved` that are kept as float16, and the offset subtracted before rounding: the adjoint reads
+        Names of `history` and `saved` that are stored as float16, and the offset subtracted before rounding: the adjoint reads
         ``offset + float16(value - offset)``. The forward code reads values that were never rounded.
     """
 

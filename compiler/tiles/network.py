@@ -74,7 +74,7 @@ class Link:
     weight_gradient: bool
     input_gradient: bool
     indexed: IndexedLink | None = None
-    quiet: bool = False
+    sparse_values: bool = False
     """Whether it is dense and reads sums of spikes, which are mostly 0."""
     half: bool = False
     """Whether its weights are float16."""
@@ -338,7 +338,7 @@ def _link(program: StepProgram, connection: ConnectionInfo, source: BusSource, t
         weight_gradient=any(isinstance(op, WeightGradient | ConvolveBiasGradient | RescaleBiasGradient) for op in mine),
         input_gradient=any(isinstance(op, InputGradient) for op in mine),
         indexed=indexed,
-        quiet=reads_sparse_values(program, connection),
+        sparse_values=reads_sparse_values(program, connection),
         half=connection.weight is not None and program.parameters[connection.weight].half,
     )
 

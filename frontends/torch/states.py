@@ -182,7 +182,7 @@ def sequence_module(module: Any, pattern: CallPattern, arguments: tuple[Any, ...
 
     base: Any = torch.nn.Module
 
-    class Sequence(base):  # type: ignore[misc]  # PyTorch may not be there when types are checked
+    class Sequence(base):  # type: ignore[misc]  # PyTorch may not be installed when types are checked
         def __init__(self) -> None:
             super().__init__()
             self.module = module

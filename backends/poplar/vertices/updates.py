@@ -49,7 +49,7 @@ def scheduled(net: PoplarNetwork) -> VertexSpec:
     return schedule(net.costs, accumulates=accumulates(net))
 
 
-def kept_arrays(net: PoplarNetwork) -> list[str]:
+def optimizer_arrays(net: PoplarNetwork) -> list[str]:
     """Return the fields of what the update keeps for each parameter: moments, and the sum of earlier gradients."""
     return [*moments(net.program.optimizer), *(["kept"] if accumulates(net) else [])]
 

@@ -166,7 +166,7 @@ def _add_mask_copies(layout: Layout, load: Load) -> None:
 
 def _again_steps(layout: Layout) -> tuple[SuperstepDraft, ...]:
     """Recompute: a segment's initial states are restored, and its forward pass runs a second time."""
-    problem, runs = layout.problem, layout.problem.segments.again
+    problem, runs = layout.problem, layout.problem.segments.rerun_iterations
     if problem.segment and not runs:
         return (_boundary_step(layout, "recompute: restore", "recompute", 1),)
     if not runs:
@@ -217,7 +217,7 @@ def _boundary_step(layout: Layout, name: str, part: str, runs: int) -> Superstep
             elements = shape.samples * (lists * shape.columns + words)
             cycles = cost.start + cycles_of(boundary_loops(cost), {"rows": lists + len(supports), "words": elements})
             load.add(where.tiles, problem.target.vertex_start_cycles + cycles, shape.number)
-    for source in problem.sources_behind:
+    for source in problem.sources_at_boundaries:
         relays = layout.relays[source]
         cycles = boundary_cycles(problem, source, np.array([relay.samples for relay in relays]))
         load.add(np.array([relay.tile for relay in relays]), cycles)

@@ -101,7 +101,7 @@ def partial_products(cost: CodeletCost) -> tuple[str, int]:
 # An entry of a window whose partial product is formed: load the id, multiply by the row's length, add the base, start the sum, add its
 # halves, store, advance, branch: 8. A pair of its columns: load the row, multiply, add: 3.
 
-_LINK, _DENSE, _SWEEP, _EVENT, _JOINED, _ROW, _PAIR, _LOUD, _HALF = 8, 16, 6, 4, 2, 5, 5, 3, 3
+_LINK, _DENSE, _SWEEP, _EVENT, _JOINED, _ROW, _PAIR, _NONZERO, _HALF = 8, 16, 6, 4, 2, 5, 5, 3, 3
 _RUNS: Final[dict[str, int]] = {"search": 5, "lookup": 4, "found": 4, "single": 4, "run": 8, "value": 4, "choice": 8}
 
 
@@ -127,7 +127,7 @@ def _forward(layer: Layer, training: bool) -> CodeletCost:
         row=_ROW,
         product=3 + (layer.half_weights > 0),
         word=_PAIR,
-        word_hit=_LOUD,
+        word_hit=_NONZERO,
         neuron=pair_cycles(kernel.forward) + loads + stores + halves + fill + 2 + _sending(layer),
         pair=pair_cycles(kernel.forward) + 2 * (loads + stores + fill + _sending(layer)) + halves + 2,
         id=5,  # load, subtract the first, compare with the count, branch, advance; adds are counted as part of it
@@ -159,7 +159,7 @@ def _backward(layer: Layer) -> CodeletCost:
         row=_ROW,
         product=4,
         word=_PAIR,
-        word_hit=_LOUD,
+        word_hit=_NONZERO,
         neuron=pair_cycles(kernel.backward) + loads + halves + stores + sums + 2,
         pair=pair_cycles(kernel.backward) + 2 * (loads + stores + sums) + halves + 2,
         id=5,

@@ -1,8 +1,9 @@
 """The loops of the vertices of relays.
 
 Amounts: ``pieces`` that a worker searches or joins; of the masks in them ``runs`` of words, ``groups`` of four words, ``singles`` (units
-alone), ``hits`` (groups with a bit), ``ids`` found. ``counts``: numbers of ids of a sample's pieces, read for each piece. ``lists`` (or
-parts of one) of samples; ``words`` read or copied, in ``runs``; ``numbers`` that a request for further windows compares.
+alone), ``hits`` (groups with a bit), ``ids`` found. ``counts``: numbers of ids of a sample's pieces, read for each piece. ``scores`` of a
+random choice of spikes, which no prediction has: whether there is one is a value of a run. ``lists`` (or parts of one) of samples;
+``words`` read or copied, in ``runs``; ``numbers`` that a request for further windows compares.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ def compact_loops(cost: CodeletCost) -> tuple[Loop, ...]:
     )
 
 
-def window_loops(cost: CodeletCost, *, bits: bool, joins: bool = True) -> tuple[Loop, ...]:
+def window_loops(cost: CodeletCost, *, bits: bool, joins: bool = True, limited: bool = False) -> tuple[Loop, ...]:
     """Return the loops of a vertex that shows first windows of ids and, if it `joins`, stores what workers found, perhaps as `bits`."""
     found = [
         *looping("lists of ids", Amount("lists"), cost.sample, "lists"),
@@ -35,6 +36,8 @@ def window_loops(cost: CodeletCost, *, bits: bool, joins: bool = True) -> tuple[
         found += looping("pieces joined", Amount("pieces"), cost.row, "joined")
         found += looping("counts of pieces", Amount("counts"), cost.value, "joined")
         found += looping("words of ids joined", Amount("words"), cost.word, "joined")
+    if limited:
+        found += looping("scores of spikes", Amount("scores"), cost.search, "joined")
     if joins and bits:
         found += looping("ids put into bits", Amount("ids"), cost.lookup, "joined")
         found += looping("words of bits stored", Amount("bit_words"), cost.found, "joined")

@@ -77,13 +77,13 @@ def pairs(
     Raises
     ------
     ConnectionWindowError
-        `padding` is not 0 or more, pairs of such, "valid", or "same" with stride 1.
+        `padding` is not 0 or more, pairs of such numbers, "valid", or "same" with stride 1.
     """
     if padding == "valid":
         return ((0, 0),) * len(kernel)
     if padding == "same":
         if set(stride) != {1}:
-            raise ConnectionWindowError(f"{where}: padding 'same' goes with stride 1, and the stride is {stride}; give numbers instead.")
+            raise ConnectionWindowError(f"{where}: padding 'same' needs stride 1, and the stride is {stride}; give numbers instead.")
         total = [d * (k - 1) for k, d in zip(kernel, dilation, strict=True)]
         return tuple((n // 2, n - n // 2) for n in total)
     if isinstance(padding, str):

@@ -26,7 +26,7 @@ Array: TypeAlias = npt.NDArray[Any]
 Shape: TypeAlias = tuple[int, ...]
 
 MAX_TRIPS: Final = 20_000
-"""Steps that are unrolled."""
+"""Maximum number of steps that are unrolled."""
 MAX_NODES: Final = 2_000_000
 MAX_CONSTANT: Final = 2**26
 MAX_ELEMENTS: Final = 2**31

@@ -110,7 +110,7 @@ class Writer:
 
 
 def draft(step: RecoveredStep, members: list[int], states: States, visible: set[int], detach: Detach | None) -> EquationsDraft:
-    """Write a group; values that are used once, and only inside the group, are written where they are used.
+    """Write a group; values that are used once, and only inside the group, are inlined.
 
     Gradients stop where `detach` says, or where the operands of `step` are cut, if it is None.
     """
