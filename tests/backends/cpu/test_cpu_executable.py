@@ -37,7 +37,7 @@ def test_the_executable_trains_as_the_reference_does(tmp_path, text):
     reference = ReferenceEngine(program)
     wanted = [reference.train_batch(inputs, targets, program.optimizer.lr) for _ in range(3)]
     found = [float(loss) for loss in re.findall(r"loss ([\d.]+)", result.stdout)]
-    assert found == pytest.approx(wanted, abs=2e-6)
+    assert found == pytest.approx(wanted, rel=1e-6, abs=1e-6)
     np.save(folder / "labels.npy", np.zeros((BATCH, 50), np.float32))
     refused = subprocess.run([folder / "build" / "train", folder], capture_output=True, text=True, check=False)
     assert refused.returncode == 2
