@@ -109,18 +109,16 @@ class TileBackend(Backend[Own]):
         StepsNeededError
             The number of steps is open.
         UnsupportedOnPoplarError
-            The loss is scaled, or no codelet computes it.
+            The loss is scaled.
         NormalisationError
             It trains batch normalisations.
         """
         from snnc.backends.poplar.errors import UnsupportedOnPoplarError
-        from snnc.backends.poplar.vertices.losses import check_loss
         from snnc.backends.training.updates.normalising import check_normalised
         from snnc.compiler.errors import StepsNeededError
         from snnc.compiler.machines import load_target
 
         load_target(self.machine(options.target), options.others)
-        check_loss(program.loss)
         if program.optimizer is not None and program.optimizer.loss_scale is not None:
             raise UnsupportedOnPoplarError(
                 "the optimizer has loss_scale, and machines compute all gradients in float32, which need none; leave it out, or use the "

@@ -41,6 +41,7 @@ from snnc.compiler.ir.plan import Plan
 from snnc.compiler.ir.plan_json import plan_to_json
 from snnc.compiler.ir.step_program import StepProgram
 from snnc.compiler.lowering.spike_limits import limits_of, without_limits
+from snnc.compiler.tiles.losses import loss_shape
 from snnc.compiler.tiles.vertices.control_vertices import (
     CLOCK_VERTEX,
     ZERO_VERTEX,
@@ -137,7 +138,8 @@ def assemble(net: PoplarNetwork) -> tuple[Assembly, Body]:
         add_external(net, assembly)
     elif net.training:
         loss = add_loss(net, assembly)
-        each, scores = sample_loss(net.costs, loss["title"]), loss_scores(net.costs, loss["title"])
+        shape = loss_shape(net.program)
+        each, scores = sample_loss(net.costs, shape), loss_scores(net.costs, shape)
         extras.append({"template": f"loss_{loss['title']}", "loss": loss, "vertex": each, "scores": scores})
         extras.append(_printed(loss_sum(net.costs)))
         extras += gradient_codelets(net)

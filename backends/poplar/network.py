@@ -11,7 +11,6 @@ from snnc.backends.poplar.errors import PlanMismatchError, UnsupportedOnPoplarEr
 from snnc.compiler.ir.plan import Block, BusPlan, Plan, PopulationPlan
 from snnc.compiler.ir.step_operations import (
     AddOneToOne,
-    BiasGradient,
     ConvolveBiasGradient,
     Fill,
     InputGradient,
@@ -219,8 +218,11 @@ class PoplarNetwork:
 
     def returns(self, connection: str) -> bool:
         """Whether the gradient of a connection's source returns in windows, as partial products with the target's own weights."""
-        given = self.training and self.buses[connection].gradient is not None and self.input_gradient(connection)
-        return given and next(c for c in self.program.connections if c.id == connection).kind == "dense"
+        return connection in self._returning
+
+    @cached_property
+    def _returning(self) -> frozenset[str]:
+        return frozenset(c.id for c in self.plan.connections if c.returns)
 
     @cached_property
     def copied_rows(self) -> tuple[ConnectionInfo, ...]:
@@ -245,16 +247,6 @@ class PoplarNetwork:
     def biases(self, port: str) -> tuple[str, ...]:
         """Biases of a port's current."""
         return tuple(b for op in self.program.forward if isinstance(op, Fill) and op.target == port for b in op.biases)
-
-    def bias_ports(self, bias: str) -> tuple[str, ...]:
-        """Ports that a bias starts."""
-        return tuple(op.target for op in self.program.forward if isinstance(op, Fill) and bias in op.biases)
-
-    def bias_learned(self, bias: str) -> bool:
-        """Whether the gradient of a bias is formed."""
-        learned = {op.parameter for op in self.program.update}
-        found = any(isinstance(op, BiasGradient) and op.target in self.bias_ports(bias) for op in self.program.backward)
-        return self.training and found and bias in learned
 
     def records(self, population: str) -> tuple[OutputInfo, ...]:
         """Outputs of the network that a population writes."""

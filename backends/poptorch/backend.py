@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from snnc.compiler.lowering.spike_limits import DropPolicy, SpikeLimit
     from snnc.compiler.tiles.planning.options import PlanOptions
 
+_NOT_OF_POPTORCH: Final = ("nesterov", "clip_value", "clip_norm", "loss_scale", "l1", "bound")
+"""Settings that no optimiser of PopTorch has."""
 USUAL: Final = "gc200"
 """The machine of the target ``poptorch`` without a machine name."""
 
@@ -65,16 +67,14 @@ class PopTorchBackend(TileBackend[PopTorchOptions]):
         Raises
         ------
         UnsupportedOnPopTorchError
-            Nesterov's momentum, clipping, a scaled loss, dropout, or a composed loss.
+            Nesterov's momentum, clipping, a scaled loss, L1 or bounds of parameters, or dropout.
         """
         from snnc.backends.poptorch.errors import UnsupportedOnPopTorchError
-        from snnc.compiler.losses.composed import Composed
         from snnc.compiler.neurons.library.dropout import is_dropout
 
         optimizer = program.optimizer
-        given = (
-            [] if optimizer is None else [n for n in ("nesterov", "clip_value", "clip_norm", "loss_scale") if getattr(optimizer, n, None)]
-        )
+        settings = () if optimizer is None else (optimizer, *optimizer.groups)
+        given = [name for name in _NOT_OF_POPTORCH if any(getattr(of, name, None) for of in settings)]
         if given:
             raise UnsupportedOnPopTorchError(
                 f"the optimizer has {' and '.join(given)}, and train.py of the package trains with the optimisers of PopTorch, which do "
@@ -85,11 +85,6 @@ class PopTorchBackend(TileBackend[PopTorchOptions]):
             raise UnsupportedOnPopTorchError(
                 f"{dropped[0]!r} drops neurons in training, and train.py of the package draws no masks; compile for the machine itself, "
                 "whose session does, or leave the dropout out."
-            )
-        if isinstance(program.loss, Composed):
-            raise UnsupportedOnPopTorchError(
-                "train.py of the package computes its loss in PyTorch, and a composed loss has no such form; take one of ce_count, "
-                "ce_rate, ce_mean_membrane, ce_max_membrane (also with classes=) and mse_count, or compile for the machine itself."
             )
         super().check(program, options)
 

@@ -161,14 +161,14 @@ def assemble(operation: PopartOperation) -> tuple[Assembly, Body]:
         extras.append({"template": "list_input", "cost": LIST_COST})
     assembly.refresh[:] = [line for line in assembly.refresh if not line.startswith("spread(")]
     context = network_context(net, assembly, program_values(net, assembly, "operation"))
-    kept = [s for s in context["compute_sets"] if not s["name"].startswith("loss_") and s["name"] != "update_parameters"]
+    needed = [s for s in context["compute_sets"] if not s["name"].startswith("loss_") and s["name"] != "update_parameters"]
     sums = [{"name": SUM, "title": SUM_TITLE}] if net.training else []
     parameters = [line for line in assembly.tensors if " SNNC_PARAMETER," in line]
     places = [
         line.replace("tensor(", "place(", 1).replace(" SNNC_PARAMETER,", "", 1).removesuffix(", true);") + ");" for line in parameters
     ]
     placed = frozenset(line.split('"')[1] for line in parameters)
-    return assembly, {**context, "compute_sets": kept + sums, "extras": extras, "places": places, "placed": placed}
+    return assembly, {**context, "compute_sets": needed + sums, "extras": extras, "places": places, "placed": placed}
 
 
 def _begin_with_adjoint(operation: PopartOperation, assembly: Assembly) -> None:

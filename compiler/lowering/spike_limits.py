@@ -37,7 +37,7 @@ LOWEST: Final = -1.0
 _CAPACITY: Final = "capacity"
 _KEY: Final = "choice"
 _KEY_BYTES: Final = 3
-"""float32 holds whole numbers of so many bytes exactly."""
+"""float32 represents whole numbers of this many bytes exactly."""
 
 
 @dataclass(frozen=True)
@@ -103,10 +103,10 @@ def limits_of(program: StepProgram) -> dict[str, tuple[float, float]]:
 
 
 def without_limits(program: StepProgram) -> StepProgram:
-    """Return the program of a machine, whose relays choose spikes: no parameter says how many."""
-    gone = {name for found in limited_sources(program).values() for name in (found.capacity, found.key)}
-    parameters = {name: p for name, p in program.parameters.items() if name not in gone}
-    return replace(program, parameters=parameters, buffers={name: b for name, b in program.buffers.items() if name not in gone})
+    """Return `program` without the parameters of its limits, for a machine, whose relays choose the spikes."""
+    removed = {name for found in limited_sources(program).values() for name in (found.capacity, found.key)}
+    parameters = {name: p for name, p in program.parameters.items() if name not in removed}
+    return replace(program, parameters=parameters, buffers={name: b for name, b in program.buffers.items() if name not in removed})
 
 
 def is_limit_value(name: str) -> bool:
@@ -115,7 +115,7 @@ def is_limit_value(name: str) -> bool:
 
 
 def choice_key(limit: SpikeLimit, buffer: str, update: int) -> float:
-    """Return the key of the choice for an update of a training."""
+    """Return the key of the choice for an update."""
     if limit.policy == "lowest":
         return LOWEST
     digest = hashlib.blake2b(f"{limit.seed} {update} {buffer}".encode(), digest_size=_KEY_BYTES).digest()

@@ -106,7 +106,7 @@ def _histories_pay(rerun: Sequence[Search]) -> bool:
     problem, chips = best.layout.problem, best.layout.placement.chips
     pasts = [(layer.neurons, layer.past) for layer in problem.network.layers]
     each = sum(n * (FLOAT * (p.states + p.others) + HALF * (p.half_states + p.half_others)) for n, p in pasts)
-    moved = 2 * each * problem.batch * problem.steps * problem.segments.again / problem.segments.iterations
+    moved = 2 * each * problem.batch * problem.steps * problem.segments.rerun_iterations / problem.segments.iterations
     again = sum(p.runs * (p.compute + p.sync + p.exchange) for p in best.phases if p.part == "recompute")
     return (
         problem.target.streaming is not None and moved * problem.target.clock_hz < again * chips * problem.target.streaming.bytes_per_second
@@ -226,7 +226,7 @@ def _pays(problem: MappingProblem, source: BusSource) -> bool:
     """Whether the host saves more time by sending bits than relays with one sample each need to list them."""
     if problem.target.host is None:
         return False
-    turns = problem.segments.input_turns
+    turns = problem.segments.input_transfers
     saved = turns * problem.batch * (_bytes(problem, source) - _bytes(problem, source, bits=True)) / problem.target.host.bytes_per_second
     cycles = []
     for other in (replace(problem, bits=frozenset({source})), problem):

@@ -1,4 +1,4 @@
-"""Write errors.md, cli.md, options.md and python.md from the installed snnc: ``python docs/reference/make_reference.py``."""
+"""Write errors.md, cli.md, options.md, training.md and python.md from the installed snnc: ``python docs/reference/make_reference.py``."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import typer
 
 import snnc
 from snnc.backends.registry import BACKENDS
+from snnc.checks.training_cells import HIDDEN, loss_rows, optimizer_rows, refusal, schedule_rows
 from snnc.cli.main import make_app
 from snnc.compiler.errors import SnncError
 from snnc.options.table import RULES, taken_by
@@ -67,6 +68,21 @@ another model that is given one is refused ([SNNC-E555](errors.md)). A project t
 options that the target takes, and a warning says so where the results may differ.
 
 This page is written by `make_reference.py` from the table that also checks the options; a test tries every cell.
+
+"""
+
+
+TRAINING = """# Losses, optimisers and schedules on targets
+
+What [`loss=`](../howto/losses.md), [`optimizer=`](../howto/optimizers.md) and the learning rate of `fit` can be on which target. Each row is the
+text of the command line. **yes**: values, gradients and updates are those of the target `reference`, to 1e-5, and these are those of
+PyTorch and snnTorch, to 1e-4. A code: the target refuses it before anything is built, for the reason below.
+
+This page is written by `make_reference.py`, which asks each target; tests train every row and check that no combination of a loss and an
+optimiser has a code of its own.
+
+A package for PopTorch trains with its own `train.py`, where PopTorch accumulates (`--accumulation`) and the learning rate is constant; a
+session of it runs the network and refuses `fit` ([SNNC-E510](errors.md)).
 
 """
 
@@ -145,6 +161,30 @@ def options_page() -> str:
     return OPTIONS + "\n".join(lines) + "\n"
 
 
+def training_page() -> str:
+    net = snnc.Network("example")
+    hidden = net.population(10, snnc.LIF(beta=0.9), name=HIDDEN)
+    net.connect(net.input(8, kind="spikes"), hidden)
+    net.connect(hidden, net.population(6, snnc.LIF(beta=0.8), name="out"))
+    graph, reasons = net.graph(), dict[str, str]()
+    heads = [backend.words.partition(" ")[0] for backend in BACKENDS]
+    lines = [TRAINING + "## Losses and regularisers", "", f"| loss | {' | '.join(heads)} |", "|---" * (len(heads) + 1) + "|"]
+    lines += [_training_row(graph, text, text, "sgd:0.1", reasons) for text in loss_rows()]
+    lines += ["", "## Optimisers and their settings", "", f"| optimizer | {' | '.join(heads)} |", "|---" * (len(heads) + 1) + "|"]
+    lines += [_training_row(graph, text, "ce_count", text, reasons) for text in optimizer_rows()]
+    lines += ["", "Reasons:", "", *(f"- `{code}`: {text}" for text, code in reasons.items())]
+    lines += ["", "## Schedules", "", "Every target whose session trains takes every schedule, and `fit(accumulate=…)`:", ""]
+    return "\n".join([*lines, *(f"- `{text}`" for text in schedule_rows())]) + "\n"
+
+
+def _training_row(graph: object, shown: str, loss: str, optimizer: str, reasons: dict[str, str]) -> str:
+    found = [refusal(backend, graph, loss, optimizer, 5) for backend in BACKENDS]
+    for error in found:
+        if error is not None:
+            reasons[error.text] = error.code
+    return f"| `{shown}` | {' | '.join('yes' if error is None else f'[{error.code}](errors.md)' for error in found)} |"
+
+
 def python_page() -> str:
     lines = [PYTHON]
     values = [(name, getattr(snnc, name)) for name in snnc.__all__]
@@ -165,8 +205,9 @@ def python_page() -> str:
 
 def main() -> None:
     here = Path(__file__).parent
-    for name, text in (("errors", errors_page()), ("cli", cli_page()), ("options", options_page()), ("python", python_page())):
-        (here / f"{name}.md").write_text(text, encoding="utf-8")
+    pages = {"errors": errors_page, "cli": cli_page, "options": options_page, "training": training_page, "python": python_page}
+    for name, page in pages.items():
+        (here / f"{name}.md").write_text(page(), encoding="utf-8")
 
 
 if __name__ == "__main__":

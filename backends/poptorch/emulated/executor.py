@@ -107,8 +107,8 @@ class PoplarExecutor:
         options, blocks = self._options, self._emulator.blocks
         ipus = max(blocks, default=0) + 1
         if ipus < self._emulator.ipus:
-            taken = self._emulator.ipus
-            raise Error(f"the model uses {ipus} IPUs, and its custom operation the tiles of {taken}; put a block on the last one")
+            operation_ipus = self._emulator.ipus
+            raise Error(f"the model uses {ipus} IPUs, and its custom operation the tiles of {operation_ipus}; put a block on the last one")
         if ipus & (ipus - 1) and not options.round_up:
             raise Error(f"the model uses {ipus} IPUs; their number has to be a power of two; call autoRoundNumIPUs(True) to round it up")
         if len(blocks) < 2 or not options.strategy.pipelined:

@@ -21,6 +21,7 @@ from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from snnc.compiler.ir.arrays.sizes import FLOAT
 from snnc.compiler.ir.plan import Relay
@@ -204,7 +205,7 @@ def clock_to_boundaries(layout: Layout) -> ExchangeTraffic:
     traffic, used = ExchangeTraffic.none(layout.problem), np.zeros(layout.problem.target.tiles, dtype=bool)
     for where in layout.placement.ranges:
         used[where.tiles] = True
-    for source in layout.problem.sources_behind:
+    for source in layout.problem.sources_at_boundaries:
         used[[relay.tile for relay in layout.relays[source]]] = True
     return with_clock(layout, traffic, np.flatnonzero(used))
 
@@ -397,6 +398,8 @@ def _rates_to_updates(layout: Layout, traffic: ExchangeTraffic, size: int) -> No
     for layer in layout.problem.network.layers:
         if learned_rows(layer):
             updates[layout.range_of(layer).tiles] = True
+    for found in layout.owned if layout.exact else ():
+        updates[found.owners.tile[found.owners.learned]] = True
     updates[0] = False
     send_to_all(layout, traffic, 0, np.flatnonzero(updates), size)
 
@@ -405,9 +408,10 @@ def between_replicas(layout: Layout, traffic: ExchangeTraffic, where: TileRange,
     """Replicas of a population exchange shares of one parameter: each gathers its share from the others, or sends it to them."""
     if where.replicas == 1:
         return
+    joined = np.zeros((where.replicas, where.width), dtype=bool)
     for number, elements in parameter_groups(where, rows):
         share = shares_of(where, elements)
-        owned, pieces = number * share, number * (share > 0)
+        owned, pieces = number * share, _pieces(number, share, elements, joined)
         rest = owned.sum(axis=0) - owned
         others = where.replicas - 1
         received, fragments = (others * owned, others * pieces) if gathers else (rest, pieces.sum(axis=0) - pieces)
@@ -415,6 +419,18 @@ def between_replicas(layout: Layout, traffic: ExchangeTraffic, where: TileRange,
         traffic.sent[where.tiles] += FLOAT * (rest if gathers else owned).ravel()
         if layout.several_chips:
             _replicas_over_links(layout, traffic, where, (FLOAT * owned).astype(np.float64), gathers=gathers)
+
+
+def _pieces(number: Ints, share: Ints, elements: Ints, joined: npt.NDArray[np.bool_]) -> Ints:
+    """Return in how many pieces the shares of `number` column groups of a size lie, ``[replicas][tiles]``.
+
+    Column groups of a tile follow each other in memory, so those that one replica owns whole (biases of one or two neurons) are one piece,
+    with those of the other size too: `joined` says for which shares there is such a piece already, and is updated.
+    """
+    whole = (share == elements) & (share > 0) & (number > 0)
+    pieces: Ints = np.where(whole, ~joined, number * (share > 0))
+    joined |= whole
+    return pieces
 
 
 def parameter_groups(where: TileRange, rows: int) -> Iterator[tuple[Ints, Ints]]:

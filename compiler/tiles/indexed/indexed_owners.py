@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+import numpy.typing as npt
 
 from snnc.compiler.tiles.indexed.indexed_links import IndexedLink, Side
 from snnc.compiler.tiles.indexed.owners import Owners, find_owners
@@ -53,7 +54,26 @@ class Ownership:
         for start in where.starts:
             yield start + tile, owner, elements
 
-    def _uses(self, side: Side, where: TileRange) -> tuple[Ints, Ints, Ints]:
+    def joined(self, side: Side, uses: tuple[Ints, Ints, Ints], single: npt.NDArray[np.bool_] | None = None) -> npt.NDArray[np.bool_]:
+        """Return for each of `uses`, of a replica, whether it travels in one piece with the one before it.
+
+        Both move between the same two tiles and follow each other in the memory that is read: that of groups if `single` says which
+        tiles of the replica have groups of a single block (behind others lie private sums), else that of owners.
+        """
+        tile, owner, _ = uses
+        where, home = self.target if side == "target" else self.source, self.owners.tile[owner]
+        assert where is not None
+        group = self._pieces(side, where)[0]
+        if single is None:
+            follows = (np.diff(group) == 0) & (np.diff(owner) == 1)
+        else:
+            follows = (np.diff(group) == 0) | single[group_tiles(where)[group[:-1]]]
+        found = np.zeros(len(tile), dtype=bool)
+        found[1:] = follows & (np.diff(tile) == 0) & (np.diff(home) == 0)
+        return found
+
+    def _pieces(self, side: Side, where: TileRange) -> tuple[Ints, Ints, Ints]:
+        """Group, owner and elements of everything that a group of a replica has from one owner in one piece."""
         used = self.indexed.tables(side, where).used
         group = np.repeat(np.arange(len(used.group) - 1), np.diff(used.group))
         begin = np.searchsorted(self.owners.first, used.first, side="right") - 1
@@ -62,7 +82,11 @@ class Ownership:
         owner = np.arange(len(piece)) - np.repeat(np.cumsum(end - begin) - (end - begin), end - begin) + begin[piece]
         first, last = self.owners.first[owner], (self.owners.first + self.owners.count)[owner]
         elements = np.minimum((used.first + used.count)[piece], last) - np.maximum(used.first[piece], first)
-        return group_tiles(where)[group[piece]], owner, elements
+        return group[piece], owner, elements
+
+    def _uses(self, side: Side, where: TileRange) -> tuple[Ints, Ints, Ints]:
+        group, owner, elements = self._pieces(side, where)
+        return group_tiles(where)[group], owner, elements
 
 
 def group_tiles(where: TileRange) -> Ints:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import numpy as np
+import numpy.typing as npt
 
 from snnc.compiler.ir.arrays.sizes import FLOAT
 from snnc.compiler.tiles.exchange.traffic import ExchangeTraffic, Layout, common
@@ -13,7 +14,7 @@ from snnc.compiler.tiles.indexed.indexed_owners import Ownership
 from snnc.compiler.tiles.indexed.owners import owner_count
 from snnc.compiler.tiles.indexed.tables import Pieces
 from snnc.compiler.tiles.network import Layer, Link
-from snnc.compiler.tiles.placement.grouping import Floats, Ints, column_groups
+from snnc.compiler.tiles.placement.grouping import Floats, Ints, column_groups, sample_groups
 from snnc.compiler.tiles.placement.tile_range import TileRange
 
 
@@ -96,10 +97,14 @@ def gradients_to_owners(layout: Layout, layers: Sequence[Layer]) -> ExchangeTraf
         tiles, _, pieces, values = _estimated_work(layout, found)
         traffic.add(tiles, FLOAT * values, pieces)
     for found in owned_by(layout, layers) if layout.exact else ():
-        for tile, owner, elements in found.uses("target"):
+        where = found.target
+        blocks = sample_groups(where.tile_neurons, where.columns, layout.problem.target.workers, where.tile_samples)
+        single = (blocks <= 1).reshape(where.replicas, where.width)
+        for replica, (tile, owner, elements) in enumerate(found.uses("target")):
             moved = (tile != found.owners.tile[owner]) & found.owners.learned[owner]
+            joined = found.joined("target", (tile, owner, elements), single[replica]) & np.append(False, moved[:-1])
             to, size = found.owners.tile[owner][moved], FLOAT * elements[moved]
-            _move(layout, traffic, tile[moved], to, size)
+            _move(layout, traffic, tile[moved], to, size, joined[moved])
             traffic.sent += np.bincount(tile[moved], size, len(traffic.sent))
     return traffic
 
@@ -111,14 +116,16 @@ def weights_from_owners(layout: Layout, traffic: ExchangeTraffic, stays: Floats)
         for side in sides:
             for tile, owner, elements in found.uses(side):
                 moved = tile != found.owners.tile[owner]
-                _move(layout, traffic, found.owners.tile[owner][moved], tile[moved], FLOAT * elements[moved])
+                joined = found.joined(side, (tile, owner, elements))[moved]
+                _move(layout, traffic, found.owners.tile[owner][moved], tile[moved], FLOAT * elements[moved], joined)
                 stays += np.bincount(tile[~moved], FLOAT * elements[~moved], len(stays))
         np.add.at(traffic.sent, found.owners.tile, FLOAT * found.owners.count * len(sides))
 
 
-def _move(layout: Layout, traffic: ExchangeTraffic, origin: Ints, to: Ints, size: Ints) -> None:
+def _move(layout: Layout, traffic: ExchangeTraffic, origin: Ints, to: Ints, size: Ints, joined: npt.NDArray[np.bool_]) -> None:
+    """Move pieces; those `joined` to the one before them are no fragment of their own."""
     traffic.received += np.bincount(to, size, len(traffic.received))
-    traffic.fragments += np.bincount(to, minlength=len(traffic.received))
+    traffic.fragments += np.bincount(to[~joined], minlength=len(traffic.received))
     if not layout.several_chips:
         return
     per_chip, chips = layout.problem.target.tiles_per_chip, layout.problem.target.chips

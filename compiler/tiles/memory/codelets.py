@@ -185,7 +185,7 @@ def _of_losses(layout: Layout) -> Iterator[Use]:
         return
     tiles, loss = np.array(layout.loss_tiles), problem.network.loss
     yield Use.of(sample_loss(problem.costs, loss), tiles, 1)
-    if not problem.network.loss_of_steps:
+    if loss.scores:
         yield Use.of(loss_scores(problem.costs, loss), tiles, 1)
 
 
@@ -205,7 +205,7 @@ def _of_owners(layout: Layout) -> Iterator[Use]:
     problem = layout.problem
     for found in layout.owned if layout.exact else ():
         tiles, where = found.owners.tile[found.owners.learned], found.target
-        yield Use.of(sum_pieces(problem.costs), tiles, 1)
+        yield Use.of(sum_pieces(problem.costs), tiles, problem.target.workers)  # each worker sums a share of the pieces
         yield Use.of(_update(problem), tiles, 1)
         groups = column_groups(where.tile_neurons, where.columns)
         several = np.flatnonzero(sample_groups(where.tile_neurons, where.columns, problem.target.workers, where.tile_samples) > 1)

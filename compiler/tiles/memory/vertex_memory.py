@@ -1,4 +1,4 @@
-"""Bytes of vertex constants: positions of mask parts, of the pieces of a relay's workers and of weight rows."""
+"""Bytes of vertex constants: positions of mask parts, of a relay's pieces, of weight rows and of the pieces that an owner sums."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import numpy as np
 
 from snnc.compiler.tiles.exchange.traffic import Layout
 from snnc.compiler.tiles.gradients.packing import packings
+from snnc.compiler.tiles.indexed.indexed_traffic import owned_work
 from snnc.compiler.tiles.placement.grouping import Ints, ceil_div, column_groups
 from snnc.compiler.tiles.placement.tile_range import TileRange
 from snnc.compiler.tiles.relays.relay_cycles import mask_rows
@@ -36,6 +37,9 @@ def constant_bytes(layout: Layout) -> Ints:
         for link in layer.outgoing:
             if problem.copies(link) and link.dense:
                 words[layout.range_of(layer).tiles] += _runs(layout.range_by_id(link.target))
+    for tiles, _, pieces, _ in owned_work(layout, problem.network.layers) if problem.training else ():
+        # Each worker's share of an owner's sum has the place and the length of every piece, and one entry if it has no piece.
+        np.add.at(words, tiles, 2 * np.maximum(pieces, workers))
     for _, packing in packings(layout):
         np.add.at(words, packing.tiles, packing.numbers())
     return WORD * words

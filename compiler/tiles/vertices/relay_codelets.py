@@ -52,7 +52,7 @@ def relay_codelets(problem: MappingProblem, source: BusSource) -> Iterator[Codel
             yield from _next(
                 problem, source, [bus for bus in buses if problem.further.sizes[bus.id].limited(backward=backward)], backward=backward
             )
-    if source in problem.sources_behind:
+    if source in problem.sources_at_boundaries:
         vertex = relay_boundary(costs, None if source.kind == "values" else stored_spikes(problem, source))
         yield _codelet(problem, vertex, source, buses, forward=True, number=2)
 

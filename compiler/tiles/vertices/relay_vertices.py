@@ -250,10 +250,10 @@ def _spikes(stored: StoredSpikes, i: int) -> tuple[FieldSpec, ...]:
 def _support(stored: StoredSpikes, i: int) -> tuple[FieldSpec, ...]:
     return (
         constant(f"entries{i}", "entries that the window holds"),
-        constant(f"near_room{i}", "ids that it has room for, in whole words"),
+        constant(f"support_room{i}", "ids that it has room for, in whole words"),
         constant(f"kept{i}", "spikes that are kept of a step"),
-        run("inout", stored.ids, f"near_ids{i}", "ids of what takes gradient", 4),
-        run("inout", "unsigned", f"near_number{i}", "spikes and entries"),
+        run("inout", stored.ids, f"support_ids{i}", "ids of what takes gradient", 4),
+        run("inout", "unsigned", f"support_number{i}", "spikes and entries"),
         run("output", stored.ids, f"back_ids{i}", "the same ids, beside the gradients that come", 4),
         run("output", "unsigned", f"back_number{i}", "their spikes and entries"),
     )

@@ -1,0 +1,48 @@
+"""The emulated step equals the predicted one for networks drawn at random: within 5 % in cycles and 1 % in bytes of the fullest tile."""
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+SCRIPTS = Path(__file__).parents[2] / "benchmarks" / "scripts"
+SEED = int(os.environ.get("SNNC_DRAWN_SEED", "1"))
+"""Which networks the wide run draws."""
+KNOWN = ("mixed:101", "mixed:212", "random:103")
+"""A convolution whose weights several tiles own, sparse layers, and replicas that own biases whole: each was more than 1 % off in bytes."""
+
+
+@pytest.fixture(scope="module")
+def scripts():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(SCRIPTS))
+        import drawn_networks
+        import prediction
+        import prediction_nets
+
+        yield drawn_networks, prediction, prediction_nets
+        for name in ("drawn_networks", "prediction", "prediction_nets", "mixed_nets"):
+            sys.modules.pop(name, None)
+
+
+@pytest.mark.parametrize("name", KNOWN)
+def test_a_step_is_emulated_as_predicted(scripts, name):
+    drawn_networks, prediction, nets = scripts
+    assert drawn_networks.outside(prediction.compare(nets.case_of(name))) == []
+
+
+@pytest.mark.wide
+@pytest.mark.parametrize("number", range(30))
+def test_a_network_of_the_seed_is_emulated_as_predicted(scripts, number):
+    drawn_networks, _, _ = scripts
+    for name, found in drawn_networks.drawn(SEED, number + 1, number):
+        assert drawn_networks.outside(found) == [], name
+
+
+def test_a_prediction_that_is_off_is_named(scripts):
+    drawn_networks, _, _ = scripts
+    near = {"cycles": (104.9, 100.0), "peak bytes": (1009, 1000)}
+    assert drawn_networks.outside(near) == []
+    assert drawn_networks.outside(near | {"cycles": (94.0, 100.0)}) == ["cycles: predicted 94, emulated 100, -6.0 %"]
+    assert drawn_networks.outside(near | {"peak bytes": (1020, 1000)}) == ["peak bytes: predicted 1,020, emulated 1,000, +2.0 %"]
