@@ -43,7 +43,8 @@ def parse_optimizer(text: str, lr: float | None = None) -> Optimizer:
         known = ", ".join(KINDS)
         raise UnknownOptimizerError(f"the optimizer {text!r} is not known; snnc knows {known}, with numbers as in 'adam:0.001'.")
     kind = KINDS[name.strip()]
-    options = ("weight_decay", "l1", "bound", "clip_value", "clip_norm", "loss_scale", *(f for f in _FLAGS if f in kind.__dataclass_fields__))
+    flags = (f for f in _FLAGS if f in kind.__dataclass_fields__)
+    options = ("weight_decay", "l1", "bound", "clip_value", "clip_norm", "loss_scale", *flags)
     values = _values(text, name.strip(), numbers, tuple(f.name for f in fields(kind) if not f.kw_only and f.name != "name"), options)
     if lr is not None and "lr" in values:
         raise OptionConflictError(f"the optimizer {text!r} has a learning rate, and lr is {lr}; leave one of them out.")
@@ -183,7 +184,8 @@ def from_data(data: Mapping[str, Any]) -> Optimizer:
         for field in fields(of):
             value, flag = getattr(of, field.name), field.name in _FLAGS
             number = isinstance(value, int | float) and not isinstance(value, bool)
-            optional = value is None and field.name in ("clip_value", "clip_norm", "bound", *(("weight_decay", "l1") if of is not made else ()))
+            of_groups = ("weight_decay", "l1") if of is not made else ()
+            optional = value is None and field.name in ("clip_value", "clip_norm", "bound", *of_groups)
             if (
                 field.name not in ("name", "groups", "pattern", "loss_scale")
                 and not optional

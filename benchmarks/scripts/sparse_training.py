@@ -3,8 +3,8 @@
 The regime of Finkbeiner et al. 2023: four layers of weights, a capacity of 1, 5 or 10 % of each hidden layer, and a second threshold that
 begins 99 below the threshold and goes half-way to 0.1 below it with each update; beside it a dense training, and two with the narrow
 window from the first update. A regulariser keeps the rates of hidden neurons near the capacity. The data are those of ``sparse_data.py``.
-Trains on the processor; prints the test accuracy after each epoch, mean and range over seeds, as a Markdown table. With ``--results`` each run
-is kept as a line of JSON, and runs that the file has are not repeated, so several processes can share the work (``--only``).
+Trains on the processor; prints the test accuracy after each epoch, mean and range over seeds, as a Markdown table. With ``--results`` each
+run is stored as a line of JSON, and runs that the file has are not repeated, so several processes can share the work (``--only``).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ PRESSURE = 3.0
 
 @dataclass(frozen=True)
 class Training:
-    """At most a `share` of each hidden layer is sent; the window is the published schedule, or narrow at once; weights may be those of torch."""
+    """At most a `share` of each hidden layer is sent; the window is the published schedule, or narrow at once."""
 
     share: float | None = None
     schedule: bool = True
@@ -149,7 +149,8 @@ def main() -> None:
                 if chosen.results is not None:
                     with chosen.results.open("a", encoding="utf-8") as file:
                         file.write(json.dumps(run) + "\n")
-    print("| training | seeds | test accuracy after " + " | ".join(f"epoch {e + 1}" for e in range(chosen.epochs)) + " | dropped of a step |")
+    epochs = " | ".join(f"epoch {e + 1}" for e in range(chosen.epochs))
+    print(f"| training | seeds | test accuracy after {epochs} | dropped of a step |")
     print("|---|" + "---|" * (chosen.epochs + 2))
     curves = {}
     for name in chosen.only:
