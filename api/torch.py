@@ -189,8 +189,8 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
 
     def __getstate__(self) -> dict[str, Any]:
         """What copies and pickles hold: network, options and weights; the program is built again where it is used."""
-        kept = {name: value for name, value in self.__dict__.items() if name not in _BUILT}
-        return kept | {"_recipe": self._recipe.to_state()}
+        state = {name: value for name, value in self.__dict__.items() if name not in _BUILT}
+        return state | {"_recipe": self._recipe.to_state()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)

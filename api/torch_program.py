@@ -12,7 +12,7 @@ from snnc.backends.native.sequence_engine import SequenceEngine
 from snnc.backends.registry import BACKENDS, AnyBackend, synonyms
 from snnc.backends.runtime.engine import AdjointEngine
 from snnc.backends.runtime.errors import NormalisationError, UnknownNameError
-from snnc.compiler.files.temporary import HeldFolder
+from snnc.compiler.files.temporary import TemporaryFolder
 from snnc.compiler.ir.graph import Array, Graph, Output, Shape
 from snnc.compiler.ir.graph_data import graph_from_data, graph_to_data
 from snnc.compiler.ir.shapes import port_map
@@ -135,7 +135,7 @@ def adjoined(recipe: ModuleRecipe) -> Adjoined:
 
 def opened(
     graph: Graph, program: StepProgram, options: CompileOptions, device: int | None
-) -> tuple[SequenceEngine | AdjointEngine, HeldFolder]:
+) -> tuple[SequenceEngine | AdjointEngine, TemporaryFolder]:
     """Build a program in a temporary folder and load it; the folder lives as long as what is returned with it.
 
     Raises
@@ -152,23 +152,23 @@ def opened(
     if not backend.native:
         able = ", ".join(repr(b.name) for b in BACKENDS if b.native)
         raise OptionValueError(f"a module runs on the targets {able} and on machines (gc200, pod4, …), not on {options.target!r}.")
-    held = HeldFolder(prefix="snnc-torch-")
-    folder, placed = held.path / "project", PlacedProgram(program)
+    temporary = TemporaryFolder(prefix="snnc-torch-")
+    folder, placed = temporary.path / "project", PlacedProgram(program)
     # A module takes sequences and batches of any size, so that a bound on memory is checked where one is run.
     backend.emit(placed, replace(own, steps=None, batch=None, memory=None), folder)
     engine = backend.open(placed, own, backend.build(folder, own))
     assert isinstance(engine, SequenceEngine), "native back ends have such engines"
-    return engine, held
+    return engine, temporary
 
 
-def _placed(backend: AnyBackend, graph: Graph, program: StepProgram, options: CompileOptions) -> tuple[AdjointEngine, HeldFolder]:
+def _placed(backend: AnyBackend, graph: Graph, program: StepProgram, options: CompileOptions) -> tuple[AdjointEngine, TemporaryFolder]:
     """Place a program on a machine, in the author's order of neurons, for that is the order of the tensors that PyTorch exchanges."""
     own = options.own(embedded=True, others=synonyms())
     backend.check(program, own)
     placed = backend.plan(graph, program, own)
-    held = HeldFolder(prefix="snnc-torch-")
-    folder = held.path / "project"
+    temporary = TemporaryFolder(prefix="snnc-torch-")
+    folder = temporary.path / "project"
     backend.emit(placed, own, folder)
     engine = backend.open(placed, own, backend.build(folder, own))
     assert isinstance(engine, AdjointEngine), "what is not in parts has such an engine"
-    return engine, held
+    return engine, temporary

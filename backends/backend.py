@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeAlias, TypeV
 if TYPE_CHECKING:
     from snnc.backends.runtime.engine import Engine
     from snnc.compiler.ir.graph import Graph
-    from snnc.compiler.ir.plan import Plan
+    from snnc.compiler.ir.plan import Mode, Plan
     from snnc.compiler.ir.step_program import StepProgram
     from snnc.compiler.losses import Loss
     from snnc.compiler.losses.optimizers import Optimizer
+    from snnc.compiler.lowering.capacities import Capacities
     from snnc.compiler.lowering.halves import Half
-    from snnc.compiler.lowering.spike_limits import SpikeLimit
+    from snnc.compiler.lowering.spike_limits import DropPolicy, SpikeLimit
     from snnc.compiler.neurons.surrogates.surrogate import Surrogate
     from snnc.compiler.tiles.planning.options import PlanOptions
     from snnc.compiler.tiles.planning.ordering import ChannelOrders
@@ -51,6 +52,17 @@ class TargetOptions:
     def for_plan(self) -> PlanOptions | None:
         """Return those that a planner of tiles reads; None without tiles."""
         return None
+
+
+@dataclass(frozen=True, eq=False)
+class SequenceOptions(TargetOptions):
+    """The options of back ends that run the step program itself, without tiles."""
+
+    seed: int = field(default=0, metadata=TRAINING)
+    truncate: int | None = field(default=None, metadata=TRAINING)
+    capacity: int | Capacities | None = None
+    mode: Mode = "exact"
+    drop: DropPolicy = "lowest"
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,8 +176,9 @@ class Backend(Generic[Own]):
 
     def limit(self, options: Own) -> SpikeLimit | None:
         """Return the limit of spikes that the step program has; machines plan it, and have none there."""
-        del options
-        return None
+        from snnc.compiler.lowering.spike_limits import limit_of
+
+        return limit_of(options) if isinstance(options, SequenceOptions) else None
 
     def check(self, program: StepProgram, options: Own) -> None:
         """Refuse a program that it cannot run, with a coded error."""

@@ -280,12 +280,10 @@ class BackendSession:
         ranks = sharing(data, self.program, self.engine, distributed)
         measured = validation_data(self._predictor(), validation, metrics, ranks, self.spike_counter())
         skipped = self.engine.counters().get(SKIPPED, 0)
-        watching = Watching(
-            *(None, "") if measured is None else (measured.measure, measured.text),
-            Stopping(monitor, patience, min_delta),
-            None if best is None else Path(best),
-            *(restore_best, log, tensorboard, has_classes(self.program.loss)),
-        )
+        stopping, file = Stopping(monitor, patience, min_delta), None if best is None else Path(best)
+        validate, about = (None, "") if measured is None else (measured.measure, measured.text)
+        classes = has_classes(self.program.loss)
+        watching = Watching(validate, about, stopping, file, restore_best, log, tensorboard, classes)
         watching.check(metrics, checkpoints)
         values = RunValues(self._window, gradient_window, self._limits, capacity)
         call = FitArguments(data, learning_rate, accumulate, checkpoints, callback, on_epoch, watching, values)
@@ -387,8 +385,8 @@ class BackendSession:
             With `optimizer`: the network was compiled without one.
         """
         self._check_open()
-        kept = optimizer_by_label(self.program, self.engine) if optimizer else {}
-        values = self.state_dict() | kept
+        moments = optimizer_by_label(self.program, self.engine) if optimizer else {}
+        values = self.state_dict() | moments
         check_finite(values)
         save_weights(path, values)
 

@@ -1,4 +1,4 @@
-"""Errors that snnc raises on purpose: each says what is wrong, where, the numbers and the remedy.
+"""Errors that a user can cause and repair: each message says what is wrong, where, the numbers and the remedy.
 
 Every check has its own class with a stable ``code``. Classes of one level live beside that level
 (``snnc.frontends.onnx.errors`` and so on); all derive from :class:`SnncError`. The first digit of a code is the level:
@@ -128,7 +128,7 @@ class EmptyGroupError(GraphError):
 
 
 class LossOutputError(GraphError):
-    """No output, or none that is unambiguous, fits the loss."""
+    """No output fits the loss, or several do."""
 
     code = "SNNC-E014"
 

@@ -53,7 +53,7 @@ def measure(graph: Graph, data: Path) -> MeasuredSynops:
     given = sequences(program, calibration(data, graph))
     inputs = {i.id: checked(given[i.id], i.kind, f"the input {i.label!r}").astype(np.float32) for i in program.inputs}
     steps, samples = next(iter(inputs.values())).shape[:2]
-    seen: Activities = {}
+    activities: Activities = {}
     delays = _delays(graph)
     engine = ReferenceEngine(program)
     labels = {o.id: probes[o.label] for o in program.outputs if o.label in probes}
@@ -61,10 +61,10 @@ def measure(graph: Graph, data: Path) -> MeasuredSynops:
         part = {name: array[:, first : first + CHUNK] for name, array in inputs.items()}
         for name, record in engine.forward(part, {}).items():
             if name in labels:
-                _count(seen, delays, labels[name], record)
+                _count(activities, delays, labels[name], record)
         for info in program.inputs:
-            _count(seen, delays, (info.label, "out"), part[info.id])
-    return _summed(graph, ports, seen, MeasuredSynops(data.name, samples, steps))
+            _count(activities, delays, (info.label, "out"), part[info.id])
+    return _summed(graph, ports, activities, MeasuredSynops(data.name, samples, steps))
 
 
 def _probed(graph: Graph, ports: PortMap) -> tuple[Graph, dict[str, tuple[str, str]]]:
@@ -88,27 +88,27 @@ def _delays(graph: Graph) -> dict[tuple[str, str], set[int]]:
     return found
 
 
-def _count(seen: Activities, delays: Mapping[tuple[str, str], set[int]], port: tuple[str, str], record: Array) -> None:
+def _count(activities: Activities, delays: Mapping[tuple[str, str], set[int]], port: tuple[str, str], record: Array) -> None:
     binary = bool(np.isin(record, (-1.0, 0.0, 1.0)).all())
     for delay in delays.get(port, {0}):
-        entry = seen.setdefault((*port, delay), PortActivity(np.zeros(record.shape[2:], np.int64)))
+        entry = activities.setdefault((*port, delay), PortActivity(np.zeros(record.shape[2:], np.int64)))
         entry.counts += np.count_nonzero(record[: max(len(record) - delay, 0)], axis=(0, 1))
         entry.binary = entry.binary and binary
 
 
-def _summed(graph: Graph, ports: PortMap, seen: Activities, about: MeasuredSynops) -> MeasuredSynops:
+def _summed(graph: Graph, ports: PortMap, activities: Activities, about: MeasuredSynops) -> MeasuredSynops:
     runs = about.samples * about.steps
     operations: dict[str, tuple[float, Counting]] = {}
     effective: dict[str, float] = {}
     for name in graph.names:
         if has_synapses(graph.operation(name)):
             edge = source_of(graph, name)
-            sent = seen[edge.source, edge.source_port, edge.delay]
+            sent = activities[edge.source, edge.source_port, edge.delay]
             about_synapses = name, graph.operation(name), ports[edge.source, edge.source_port].shape
             operations[name] = (_sum(sent, fan_out(*about_synapses)) / runs, "AC" if sent.binary else "MAC")
             effective[name] = _sum(sent, effective_fan_out(*about_synapses)) / runs
     rates, silent, saturated, activations = {}, {}, {}, {}
-    for (name, port, delay), sent in seen.items():
+    for (name, port, delay), sent in activities.items():
         if delay:
             continue
         operation = graph.operation(name)

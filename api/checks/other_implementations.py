@@ -180,12 +180,12 @@ def watched(graph: Graph, ports: Sequence[tuple[str, str]]) -> tuple[Graph, dict
     """Return a copy of `graph` with an output [T, B, *shape] for each port, and the names of these outputs."""
     wide = graph.copy()
     names: dict[tuple[str, str], str] = {}
-    taken = {*wide.names, *wide.state_inputs}
+    used = {*wide.names, *wide.state_inputs}
     for population, port in ports:
         name = f"{population}.{port}"
-        while name in taken:
+        while name in used:
             name += "_"
-        taken.add(name)
+        used.add(name)
         wide.add(name, Output("all", FileLayout(0, 1)))
         wide.connect(population, name, source_port=port)
         names[population, port] = name

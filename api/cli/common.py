@@ -15,10 +15,10 @@ from snnc.options.table import help_of
 ModelArgument: TypeAlias = Annotated[Path, typer.Argument(help="An .onnx file, or a folder that snnc compile wrote.", metavar="MODEL")]
 ProjectArgument: TypeAlias = Annotated[Path, typer.Argument(help="A folder that snnc compile wrote.", metavar="DIR")]
 JsonOption: TypeAlias = Annotated[bool, typer.Option("--json", help="Print the result as JSON and nothing else on stdout.")]
-DtOption: TypeAlias = Annotated[float | None, typer.Option("--dt", help="Seconds a time step, for models in continuous time.")]
+DtOption: TypeAlias = Annotated[float | None, typer.Option("--dt", help="Seconds of a time step, for models in continuous time.")]
 DialectOption: TypeAlias = Annotated[str | None, typer.Option("--dialect", help="Framework whose NIR conventions apply.")]
 DetachOption: TypeAlias = Annotated[
-    str | None, typer.Option("--detach", help="Where gradients stop inside neurons of a file: reset (unless given), none, all.")
+    str | None, typer.Option("--detach", help="Where gradients stop inside neurons of a file: reset (default), none, all.")
 ]
 ConvertOption: TypeAlias = Annotated[
     bool, typer.Option("--ann2snn", help="Convert a ReLU network to integrate-and-fire neurons; needs --calibration.")
@@ -35,7 +35,7 @@ ConvertedStepsOption: TypeAlias = Annotated[
 ]
 StepsOption: TypeAlias = Annotated[int | None, typer.Option("--steps", help=help_of("steps"))]
 InputKindOption: TypeAlias = Annotated[str | None, typer.Option("--input-kind", help="What the inputs hold: spikes (0 or 1) or values.")]
-SeedOption: TypeAlias = Annotated[int, typer.Option("--seed", help="Seed of everything random.", min=0)]
+SeedOption: TypeAlias = Annotated[int, typer.Option("--seed", help="Seed of all random numbers.", min=0)]
 TrustOption: TypeAlias = Annotated[
     bool,
     typer.Option("--trust", help="Compile and execute the C++ of a project that somebody else compiled, or changed."),

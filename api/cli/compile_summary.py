@@ -48,7 +48,7 @@ def as_text(compiled: Compiled, folder: Path, trial: TrialRun | None) -> list[st
 def plan_data(plan: Plan) -> dict[str, Any]:
     """Return the main numbers of a plan."""
     return {
-        "tiles_used": sum(held > 0 for held in plan.tile_memory),
+        "tiles_used": sum(size > 0 for size in plan.tile_memory),
         "tiles": plan.target.tiles,
         "steps": plan.steps,
         "batch": plan.batch,
@@ -129,9 +129,10 @@ def _recompute_lines(plan: Plan) -> list[str]:
     cut = plan.segments
     if not plan.segment:
         return []
-    kept = f"states of {cut.steps_kept:,} steps and at {cut.boundaries:,} boundaries are kept"
+    stored = f"states of {cut.steps_in_history:,} steps and at {cut.boundaries:,} boundaries are kept"
     segments = f"in segments of {plan.segment:,}"
-    lines = [f"recompute {cut.again:,} of {cut.iterations:,} iterations run forward twice, {segments}: {kept}"] if cut.reruns else []
+    twice = f"recompute {cut.rerun_iterations:,} of {cut.iterations:,} iterations run forward twice, {segments}: {stored}"
+    lines = [twice] if cut.reruns else []
     what = {"boundaries": "first states of segments", "history": f"states of all segments but the last ({segments})"}.get(plan.streamed)
     if what is not None:
         time = sum(p.runs * (p.compute + p.sync + p.exchange) for p in plan.phases if p.name.endswith("streaming memory"))
@@ -144,7 +145,7 @@ def _recompute_lines(plan: Plan) -> list[str]:
 
 def graph_data(graph: Graph, after: str) -> dict[str, Any]:
     """Return the graph after the pass `after`."""
-    seen = run_flow(graph, dump_after=after)
-    nodes = [{"name": n, "operation": type(seen.operation(n)).__name__} for n in seen.names]
-    edges = [{"from": f"{e.source}.{e.source_port}", "to": f"{e.target}.{e.target_port}", "delay": e.delay} for e in seen.edges]
-    return {"after": after, "nodes": nodes, "edges": edges, "model": describe(seen)}
+    changed = run_flow(graph, dump_after=after)
+    nodes = [{"name": n, "operation": type(changed.operation(n)).__name__} for n in changed.names]
+    edges = [{"from": f"{e.source}.{e.source_port}", "to": f"{e.target}.{e.target_port}", "delay": e.delay} for e in changed.edges]
+    return {"after": after, "nodes": nodes, "edges": edges, "model": describe(changed)}

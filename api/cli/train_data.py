@@ -92,9 +92,9 @@ class WantedData:
         train = data or table.get("train")
         if train is None:
             raise DataOptionError("there is nothing to train on; give --data, or train = … in the table [data] of the recipe.")
-        held = validation or table.get("validation")
+        tested = validation or table.get("validation")
         settings = {name: value for name, value in table.items() if name not in ("train", "validation") and getattr(reading, name) is None}
-        return cls(str(train), None if held is None else str(held), replace(reading, **settings))
+        return cls(str(train), None if tested is None else str(tested), replace(reading, **settings))
 
 
 def open_data(given: str) -> Archived | NamedDataSet:

@@ -89,12 +89,12 @@ class Archive(Mapping[str, npt.NDArray[Any]]):
             )
         with archive.open(info) as stream:
             shape, dtype = self._header(stream, name)
-            held = info.file_size - stream.tell()
+            stored = info.file_size - stream.tell()
         found = _Member(info, shape, dtype)
-        if found.bytes != held:
+        if found.bytes != stored:
             raise ArraySizeError(
                 f"the array {name!r} of {str(self._path)!r} declares the shape {_short(shape)} of {dtype}, {found.bytes:,} bytes, and "
-                f"holds {held:,}; write the archive again."
+                f"holds {stored:,}; write the archive again."
             )
         return found
 

@@ -116,8 +116,8 @@ class Latency:
 
     def _logarithmic(self, values: Array) -> Array:
         level = np.float32(self.threshold)
-        kept = np.maximum(values, np.float32(self.threshold + 1e-7))
-        times: Array = self.tau * np.log(kept / (kept - level)) + self.first
+        clipped = np.maximum(values, np.float32(self.threshold + 1e-7))
+        times: Array = self.tau * np.log(clipped / (clipped - level)) + self.first
         if self.normalize:
             times = (times - self.first) * (self.steps - self.first - 1) / np.max(times - self.first) + self.first
         return times

@@ -120,8 +120,8 @@ def events_of(sample: Sample, who: str) -> Aer:
         It is not.
     """
     if not isinstance(sample, Aer):
-        held = "spikes in steps" if isinstance(sample, Spikes) else f"an array {list(np.shape(sample))}"
-        raise SampleError(f"{who} takes events as they were recorded, and the sample is {held}; put {who} before binning and encoders.")
+        form = "spikes in steps" if isinstance(sample, Spikes) else f"an array {list(np.shape(sample))}"
+        raise SampleError(f"{who} takes events as they were recorded, and the sample is {form}; put {who} before binning and encoders.")
     return sample
 
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from snnc.backends.folders.project import atomic_folder
 from snnc.backends.registry import DEFAULT
-from snnc.compiler.files.temporary import HeldFolder
+from snnc.compiler.files.temporary import TemporaryFolder
 from snnc.compiler.ir.graph import Graph, Input, Kind
 from snnc.driver.folder import read_project
 from snnc.driver.learnable import with_learnable
@@ -202,14 +202,14 @@ def open_graph(graph: Graph, chosen: CompileOptions, calibrate: Data | None = No
     compiled = planned(graph, chosen, calibrate)
     if not chosen.backend.emits:
         return Session(open_engine(compiled, None), compiled)
-    held = HeldFolder()
+    temporary = TemporaryFolder()
     try:
-        folder = held.path / "project"
+        folder = temporary.path / "project"
         emit_project(compiled, folder)
         compiled = released(compiled, folder)
-        return Session(open_engine(compiled, folder), compiled, folder, on_close=held.close)
+        return Session(open_engine(compiled, folder), compiled, folder, on_close=temporary.close)
     except BaseException:
-        held.close()
+        temporary.close()
         raise
 
 

@@ -43,7 +43,7 @@ class Estimate:
             "strategy": plan.strategy,
             "parts": {name: len(ids) for name, ids in plan.parts.items()},
             "ipus": plan.chips_used,
-            "tiles_used": sum(held > 0 for held in memory),
+            "tiles_used": sum(size > 0 for size in memory),
             "tiles": plan.target.tiles,
             "batch": plan.batch,
             "steps": plan.steps,

@@ -82,7 +82,7 @@ class LSUV:
     def _scale(self, graph: Graph, name: str, weights: list[str], inputs: Mapping[str, Array]) -> None:
         target = self.std * threshold_of(_population(graph, name))
         for _ in range(self.rounds):
-            measured = float(_membranes(graph, name, inputs).std())
+            measured = float(membranes(graph, name, inputs).std())
             if measured == 0:
                 raise InitialisationError(
                     f"the membranes of {name!r} do not move on this batch: no spike of it reaches the layer. More data helps."
@@ -111,7 +111,7 @@ def _orthogonal(one: IncomingWeights, rng: np.random.Generator) -> Array:
     return Orthogonal().draw(one.operation.weight.shape, one.fans, rng)
 
 
-def _membranes(graph: Graph, name: str, inputs: Mapping[str, Array]) -> Array:
+def membranes(graph: Graph, name: str, inputs: Mapping[str, Array]) -> Array:
     """Run the network and return the membranes [T, B, *shape] of a population."""
     probed = graph.copy()
     probe = probed.add(fresh_name(probed, "probe"), Output())

@@ -171,6 +171,8 @@ def _check_dropping(chosen: CompileOptions) -> None:
         raise OptionConflictError(
             f"parts is {chosen.parts}, and mode is 'drop': which spikes are dropped would depend on the parts; leave one of them out."
         )
+    if chosen.drop != "lowest" and chosen.capacity is None:
+        raise OptionConflictError(f"drop is {chosen.drop!r}, and no capacity says how many spikes are sent; give capacity.")
     if chosen.backend.has_tiles:
         return
     if chosen.mode == "exact" and chosen.capacity is not None:

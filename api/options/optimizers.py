@@ -15,6 +15,8 @@ KINDS: Final[Mapping[str, type[Optimizer]]] = {"sgd": SGD, "adam": Adam, "adamw"
 """Optimisers by name."""
 _ALWAYS: Final = ("lr", "momentum", "beta1", "beta2", "alpha", "epsilon", "name")
 """Fields that every project writes; others are written where they are not the default."""
+_OF_GROUPS: Final = ("weight_decay", "l1", "bound")
+"""Settings of all parameters, or of those of a group."""
 _BELOW_ONE: Final = ("momentum", "beta1", "beta2", "alpha")
 _FLAGS: Final = ("nesterov", "centered", "accumulate", "frozen")
 
@@ -43,7 +45,7 @@ def parse_optimizer(text: str, lr: float | None = None) -> Optimizer:
         known = ", ".join(KINDS)
         raise UnknownOptimizerError(f"the optimizer {text!r} is not known; snnc knows {known}, with numbers as in 'adam:0.001'.")
     kind = KINDS[name.strip()]
-    options = ("weight_decay", "clip_value", "clip_norm", "loss_scale", *(f for f in _FLAGS if f in kind.__dataclass_fields__))
+    options = (*_OF_GROUPS, "clip_value", "clip_norm", "loss_scale", *(f for f in _FLAGS if f in kind.__dataclass_fields__))
     values = _values(text, name.strip(), numbers, tuple(f.name for f in fields(kind) if not f.kw_only and f.name != "name"), options)
     if lr is not None and "lr" in values:
         raise OptionConflictError(f"the optimizer {text!r} has a learning rate, and lr is {lr}; leave one of them out.")
@@ -59,7 +61,7 @@ def _group(text: str, group: str) -> Group:
             f"the optimizer {text!r} has a group {group!r} that cannot be read; write a pattern of names, a colon and its numbers, as in "
             "'adam:0.001; *.bias: weight_decay=0; fc1.*: frozen'."
         )
-    return Group(pattern.strip(), **_values(text, "a group", numbers.lower(), (), ("lr", "weight_decay", "frozen")))
+    return Group(pattern.strip(), **_values(text, "a group", numbers.lower(), (), ("lr", *_OF_GROUPS, "frozen")))
 
 
 def _values(text: str, name: str, numbers: str, ordered: tuple[str, ...], more: tuple[str, ...]) -> dict[str, Any]:
@@ -128,12 +130,12 @@ def check_optimizer(optimizer: Optimizer) -> Optimizer:
     for name in _BELOW_ONE:
         if not 0 <= (value := getattr(optimizer, name, 0)) < 1:
             raise OptionValueError(f"{name} of the optimizer is {value}; it has to be 0 or more and less than 1.")
-    decays = [optimizer.weight_decay, *(g.weight_decay for g in optimizer.groups if g.weight_decay is not None)]
-    for what, value in [("weight_decay", d) for d in decays] + [("lr of a group", g.lr) for g in optimizer.groups]:
-        if not 0 <= value < math.inf:
+    added = [(what, getattr(of, what)) for of in (optimizer, *optimizer.groups) for what in ("weight_decay", "l1")]
+    for what, value in added + [("lr of a group", g.lr) for g in optimizer.groups]:
+        if value is not None and not 0 <= value < math.inf:
             raise OptionValueError(f"{what} of the optimizer is {value}; it has to be a number of 0 or more.")
-    positive = {"epsilon": getattr(optimizer, "epsilon", 1.0), "clip_value": optimizer.clip_value, "clip_norm": optimizer.clip_norm}
-    for what, bound in positive.items():
+    positive = [("epsilon", getattr(optimizer, "epsilon", 1.0)), ("clip_value", optimizer.clip_value), ("clip_norm", optimizer.clip_norm)]
+    for what, bound in positive + [("bound", of.bound) for of in (optimizer, *optimizer.groups)]:
         if bound is not None and not 0 < bound < math.inf:
             raise OptionValueError(f"{what} of the optimizer is {bound}; it has to be a number above 0.")
     _check_loss_scale(optimizer.loss_scale)
@@ -157,10 +159,14 @@ def _check_loss_scale(scale: object) -> None:
 def to_data(optimizer: Optimizer) -> dict[str, Any]:
     """Return an optimiser as JSON's types."""
     values = asdict(optimizer)
-    kept = {f.name: values[f.name] for f in fields(optimizer) if f.name in _ALWAYS or getattr(optimizer, f.name) != f.default}
-    ordered = {name: kept.pop(name) for name in _ALWAYS if name in kept}
-    kept.pop("groups", None)
-    return ordered | kept | ({"groups": [asdict(group) for group in optimizer.groups]} if optimizer.groups else {})
+    written = {f.name: values[f.name] for f in fields(optimizer) if f.name in _ALWAYS or getattr(optimizer, f.name) != f.default}
+    ordered = {name: written.pop(name) for name in _ALWAYS if name in written}
+    written.pop("groups", None)
+    return ordered | written | ({"groups": [_group_data(group) for group in optimizer.groups]} if optimizer.groups else {})
+
+
+def _group_data(group: Group) -> dict[str, Any]:
+    return {name: value for name, value in asdict(group).items() if value is not None or name == "weight_decay"}
 
 
 def from_data(data: Mapping[str, Any]) -> Optimizer:
@@ -179,7 +185,7 @@ def from_data(data: Mapping[str, Any]) -> Optimizer:
         for field in fields(of):
             value, flag = getattr(of, field.name), field.name in _FLAGS
             number = isinstance(value, int | float) and not isinstance(value, bool)
-            optional = value is None and field.name in ("clip_value", "clip_norm", *(("weight_decay",) if of is not made else ()))
+            optional = value is None and field.name in ("clip_value", "clip_norm", "bound", *(_OF_GROUPS if of is not made else ()))
             if (
                 field.name not in ("name", "groups", "pattern", "loss_scale")
                 and not optional

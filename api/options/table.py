@@ -63,7 +63,7 @@ _SEGMENTS: Final = "on cpu and cuda memory= bounds the stored states; the refere
 RULES: Final[Mapping[str, Rule]] = {
     "batch": Rule("samples of a run or an update", "Samples of one run or training step (default 32).", type=int),
     "steps": Rule("time steps of a sequence", "Time steps of a sequence; overrides the number that the model fixes.", type=int),
-    "loss": Rule("makes the network trainable", "Makes it trainable: ce_count, mse_rate, ce_count:classes=10 … (how-to: losses)"),
+    "loss": Rule("makes the network trainable", "Loss to train with: ce_count, mse_rate, ce_count:classes=10 … (how-to: losses)"),
     "loss_output": Rule(
         "which output or population the loss reads",
         "The output, the population or the population.port that the loss reads.",

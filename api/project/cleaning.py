@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from snnc.compiler.files.cache import cache_dir
-from snnc.compiler.files.temporary import HeldFolder, abandoned, abandoned_files
+from snnc.compiler.files.temporary import TemporaryFolder, abandoned, abandoned_files
 
 _DIGEST: Final = "[0-9a-f]{16,128}"
 _BUILT: Final = f"(?:precompiled|object|project|cpu|cuda|cuda-host|emulator|popart)-{_DIGEST}"
@@ -48,11 +48,11 @@ def in_cache() -> tuple[list[Waste], int]:
     found: list[Waste] = []
     busy = 0
     for folder, pattern in OWN.items():
-        taken = _building(cache / folder)
+        building = _building(cache / folder)
         for path in _entries(cache / folder):
             if not pattern.fullmatch(path.name):
                 continue
-            if any(path.name.removeprefix(".").startswith(name) for name in taken):
+            if any(path.name.removeprefix(".").startswith(name) for name in building):
                 busy += 1
             else:
                 found.append(Waste("cache", path, size_of(path)))
@@ -73,7 +73,7 @@ def remove(waste: list[Waste]) -> list[Waste]:
     for one in waste:
         with suppress(OSError):  # another process was faster, or may not be written
             if one.path.is_dir() and not one.path.is_symlink():
-                aside = HeldFolder(one.path.parent, ".snnc-clean-")
+                aside = TemporaryFolder(one.path.parent, ".snnc-clean-")
                 try:
                     one.path.rename(aside.path / "gone")
                 finally:

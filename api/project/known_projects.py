@@ -15,7 +15,7 @@ from snnc.compiler.files.cache import cache_dir, make_private
 from snnc.compiler.files.ownership import fault_above, fault_of
 
 _NAME: Final = "known-projects"
-_MOST: Final = 20_000
+MOST: Final = 20_000
 """Most projects in the list; the oldest are removed."""
 _LINE: Final = re.compile(r"[0-9a-f]{64}")
 
@@ -66,9 +66,9 @@ def _append(place: Path, line: bytes) -> None:
         fcntl.flock(stream, fcntl.LOCK_EX)
         os.fchmod(handle, 0o600)
         lines = stream.read().splitlines(keepends=True)
-        if line in lines[-_MOST:]:
+        if line in lines[-MOST:]:
             return
-        if len(lines) >= _MOST:
+        if len(lines) >= MOST:
             stream.truncate(0)
-            stream.write(b"".join(lines[-_MOST // 2 :]))
+            stream.write(b"".join(lines[-MOST // 2 :]))
         stream.write(line)

@@ -10,10 +10,10 @@ import numpy as np
 
 from snnc.compiler.ir.plan import Phase, Plan
 from snnc.compiler.tiles.exchange.chip_links import Flows, find_routes
+from snnc.compiler.tiles.exchange.layer_traffic import StepTraffic
+from snnc.compiler.tiles.exchange.places import FREE, RELAYED, LayerPlaces
 from snnc.report.pictures.occupancy import fullest_tile
 from snnc.report.pictures.timeline import KINDS
-from snnc.report.places import FREE, RELAYED, LayerPlaces
-from snnc.report.traffic import StepTraffic
 
 MOVED: Final[Mapping[str, str]] = {
     "forward: relays": "spikes to relays",

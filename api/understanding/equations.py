@@ -43,15 +43,15 @@ def _lines(model: NeuronModel, numbers: Mapping[str, float]) -> list[tuple[str, 
     scope: dict[str, Expression] = {name: Symbol(f"{name}[t]") for name in model.inputs}
     scope |= {name: Symbol(f"{name}[t-1]") for name in model.states}
     scope |= {name: Number(value) for name, value in numbers.items()}
-    seen: Counter[str] = Counter()
+    assigned: Counter[str] = Counter()
     found = []
     for line in model.equations:
         target, value = line.target, simplified(substitute(line.value, scope))
-        seen[target] += 1
+        assigned[target] += 1
         if isinstance(value, Symbol | Number) and _is_copy(model, line, times):
             scope[target] = value
             continue
-        name = _version(target, seen[target], times[target], model)
+        name = _version(target, assigned[target], times[target], model)
         scope[target] = Symbol(name)
         found.append((name, value))
     return found
@@ -64,9 +64,9 @@ def _is_copy(model: NeuronModel, line: Assignment, times: Counter[str]) -> bool:
 def _version(name: str, number: int, times: int, model: NeuronModel) -> str:
     if number == times:
         return f"{name}[t]"
-    taken = {*model.inputs, *model.states, *model.parameters, *(a.target for a in model.equations)}
+    used = {*model.inputs, *model.states, *model.parameters, *(a.target for a in model.equations)}
     made = f"{name}_pre" if times == 2 else f"{name}_{number}"
-    while made in taken:
+    while made in used:
         made += "_"
     return f"{made}[t]"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from snnc.backends.codegen.printing import Real, c_assignments, c_literal
+from snnc.backends.codegen.printing import c_assignments, c_literal
 from snnc.compiler.ir.step_program import StepProgram
 from snnc.compiler.losses.loss_scale import LossScale
 from snnc.compiler.losses.optimizers import GroupSettings, Optimizer, settings_of
@@ -27,8 +27,10 @@ class PrintedRule:
         Names of the numbers that the parameters of a group share.
     shares
         Name -> beta of ``1 - beta^n``, as literals of ``double``.
+    settings
+        The numbers of a group that the rates read, besides ``lr``.
     prepared
-        Statements in ``double`` from ``lr``, ``weight_decay`` and the shares to the rates.
+        Statements in ``double`` from ``lr``, the settings and the shares to the rates.
     clipped
         Statements from ``gradient`` to `measured`, whose norm counts.
     step
@@ -45,6 +47,7 @@ class PrintedRule:
     moments: tuple[str, ...]
     rates: tuple[str, ...]
     shares: Mapping[str, str]
+    settings: tuple[str, ...]
     prepared: list[str]
     clipped: list[str]
     measured: str
@@ -65,16 +68,17 @@ def printed_rule(optimizer: Optimizer, holder: str = "", gradient: str = "gradie
     `holder` stands before the arrays of the values and the moments, as in ``of.value[i]``; `gradient` is the expression of its gradient.
     """
     rule = rule_of(optimizer)
-    places = {"gradient": gradient} | {name: f"{holder}{name}[i]" for name in rule.kept}
+    places = {"gradient": gradient} | {name: f"{holder}{name}[i]" for name in rule.changed_arrays}
     return PrintedRule(
         optimizer.name,
         rule.moments,
         rule.rate_names,
         {name: repr(float(beta)) for name, beta in rule.shares.items()},
+        rule.settings,
         c_assignments(needed_rates(rule), "double"),
         c_assignments(rule.clipped),
         rule.measured,
-        c_assignments(rule.step, names=places, stores=rule.kept),
+        c_assignments(rule.step, names=places, stores=rule.changed_arrays),
         None if rule.clip_norm is None else repr(float(rule.clip_norm)),
         repr(NORM_EPSILON),
         None if rule.loss_scale is None else _scale_literals(rule.loss_scale),
@@ -108,6 +112,7 @@ def group_numbers(program: StepProgram) -> dict[str, int]:
     return {op.parameter: groups.index(settings_of(program.optimizer, program.parameters[op.parameter].label)) for op in program.update}
 
 
-def group_literals(settings: GroupSettings, real: Real = "double") -> tuple[str, str]:
-    """Return the factor of the learning rate and the weight decay of a group."""
-    return c_literal(settings.lr, real), c_literal(settings.weight_decay, real)
+def group_literals(program: StepProgram) -> list[tuple[str, ...]]:
+    """Return for each of :func:`groups_of` the factor of the learning rate, and the settings that the update reads."""
+    names = () if program.optimizer is None else ("lr", *rule_of(program.optimizer).settings)
+    return [tuple(c_literal(getattr(group, name), "double") for name in names) for group in groups_of(program)]

@@ -6,24 +6,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from snnc.backends.backend import TRAINING, Backend, BuiltProject, PlacedProgram, TargetOptions
+from snnc.backends.backend import Backend, BuiltProject, PlacedProgram, SequenceOptions
 
 if TYPE_CHECKING:
     from snnc.backends.runtime.engine import Engine
-    from snnc.compiler.ir.plan import Mode, Precision
-    from snnc.compiler.lowering.capacities import Capacities
-    from snnc.compiler.lowering.spike_limits import DropPolicy, SpikeLimit
+    from snnc.compiler.ir.plan import Precision
 
 
 @dataclass(frozen=True, eq=False)
-class CpuOptions(TargetOptions):
+class CpuOptions(SequenceOptions):
     """Options of the processor."""
 
-    seed: int = field(default=0, metadata=TRAINING)
-    truncate: int | None = field(default=None, metadata=TRAINING)
-    capacity: int | Capacities | None = None
-    mode: Mode = "exact"
-    drop: DropPolicy = "lowest"
     memory: int | None = None
     threads: int | None = None
     precision: Precision = field(default="float32", metadata={"values": {"bfloat16": "yes", "float16": "with a loss"}})
@@ -31,12 +24,6 @@ class CpuOptions(TargetOptions):
 
 class CpuBackend(Backend[CpuOptions]):
     """Emits a C++ program and loads it."""
-
-    def limit(self, options: CpuOptions) -> SpikeLimit | None:
-        """Return how many spikes of a source the step program sends."""
-        from snnc.compiler.lowering.spike_limits import limit_of
-
-        return limit_of(options)
 
     def emit(self, placed: PlacedProgram, options: CpuOptions, folder: Path) -> None:
         """Write the program, its tables and weights; refuse a bound on memory that it cannot keep."""

@@ -68,10 +68,10 @@ def needs_of(made: Statements, row_buffers: Sequence[RowBuffer]) -> Needs:
     rows["segment"] += _choices(storage) if trains else 0
     for info in program.inputs:
         name = f"{info.id}_in"
-        kept, spikes = storage.stored(name), program.buffers[name].kind == "spikes"
-        if kept.rows or (spikes and not kept.listed):
+        stored, spikes = storage.stored(name), program.buffers[name].kind == "spikes"
+        if stored.rows or (spikes and not stored.listed):
             rows["steps"] += 4 * pitch(storage.size(name))
-            rows["number"] += 4 * pitch(storage.size(name)) * kept.past
+            rows["number"] += 4 * pitch(storage.size(name)) * stored.past
     pairs = max((4 * -(-_shape(storage, op)[0] // 2) for op in program.backward if isinstance(op, DenseInputGradient)), default=0)
     if storage.precision == "bfloat16":
         rows["block" if stages.backward else "number"] += pairs
@@ -162,11 +162,11 @@ def _lists(storage: SequenceStorage, trains: bool) -> tuple[ListNeeds, ...]:
     program, found = storage.program, []
     for info in program.inputs:
         name = f"{info.id}_in"
-        kept, size = storage.stored(name), storage.size(name)
+        stored, size = storage.stored(name), storage.size(name)
         if program.buffers[name].kind != "spikes":
-            found.append(ListNeeds(info.id, size, kept.past, SPARSE, 8, 0 if kept.rows else 4 * pitch(size)))
-        elif kept.listed:
-            found.append(ListNeeds(info.id, size, kept.past, SPIKING))
+            found.append(ListNeeds(info.id, size, stored.past, SPARSE, 8, 0 if stored.rows else 4 * pitch(size)))
+        elif stored.listed:
+            found.append(ListNeeds(info.id, size, stored.past, SPIKING))
     for op in program.forward:
         if isinstance(op, NeuronStep):
             found += [ListNeeds(n, storage.size(n), storage.stored(n).past, SPIKING) for n in op.outputs if storage.stored(n).listed]

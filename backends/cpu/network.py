@@ -10,14 +10,14 @@ from typing import Any
 from snnc.backends.codegen.names import comment_text
 from snnc.backends.codegen.safetensors_file import safetensors_header
 from snnc.backends.codegen.statements import Guarded, Statement
-from snnc.backends.codegen.updates import group_literals, group_numbers, groups_of
+from snnc.backends.codegen.updates import group_literals, group_numbers
 from snnc.backends.cpu.collapse import add_collapsed, add_collapsed_adjoint, collapsed
 from snnc.backends.cpu.needs import needs_of
 from snnc.backends.cpu.neurons import SHORT, Function, backward_function, forward_function
 from snnc.backends.cpu.operations import Statements
 from snnc.backends.cpu.stages import Stages, stages_of
 from snnc.backends.cpu.statements import BlockStatement
-from snnc.backends.native.composed_loss import plain_targets, target_setup
+from snnc.backends.native.composed_loss import target_setup
 from snnc.backends.native.contexts import Context, training_context
 from snnc.backends.native.memory import Needs
 from snnc.backends.native.row_buffers import ONE, RowBuffer, Slots
@@ -84,7 +84,7 @@ def network_context(storage: SequenceStorage, values: Mapping[str, Array], sizes
         "finish": made.finish,
         "update": _updates(program),
         "updated": [u.parameter for u in program.update],
-        "groups": [group_literals(group) for group in groups_of(program)],
+        "groups": group_literals(program),
         "tables": len(made.tables),
         "readout": made.readout,
         "scored": {"rows": record, "adjoint": f"d_{record}", "steps": "steps"} | made.scored,
@@ -148,10 +148,10 @@ def functions(storage: SequenceStorage, trains: bool) -> list[Function]:
             size = math.prod(info.shape)
             scalars = {a: program.buffers[n].shape == () for a, n in zip(info.kernel.parameters, op.parameters, strict=True)}
             near = [o for o, n in zip(info.kernel.outputs, op.outputs, strict=True) if trains and n in storage.outputs_with_support]
-            rounded, kept = storage.rounded[info.id], SHORT[storage.precision]
-            found.append(forward_function(info, size, scalars, near, rounded, kept))
+            rounded, numbers = storage.rounded[info.id], SHORT[storage.precision]
+            found.append(forward_function(info, size, scalars, near, rounded, numbers))
             if trains and info.id in adjoints:
-                found.append(backward_function(info, size, scalars, rounded, kept))
+                found.append(backward_function(info, size, scalars, rounded, numbers))
     return found
 
 
@@ -228,8 +228,8 @@ def _setup(storage: SequenceStorage, trains: bool) -> list[str]:
         lines.append(f"add_learned({p.name}, {shape}, {number});" if p.name in learned else f"add_parameter({p.name}, {shape});")
     for i in program.inputs:
         name = f"{i.id}_in"
-        kept, spikes = storage.stored(name), program.buffers[name].kind == "spikes"
-        readers = ", ".join("true" if b else "false" for b in (spikes, kept.rows, kept.listed or not spikes))
+        stored, spikes = storage.stored(name), program.buffers[name].kind == "spikes"
+        readers = ", ".join("true" if b else "false" for b in (spikes, stored.rows, stored.listed or not spikes))
         lines.append(f'add_input("{i.id}", {name}, {readers});')
     delayed = {buffer for p in program.populations for buffer in p.output_buffers.values()}
     for op in program.forward:
@@ -248,7 +248,7 @@ def _setup(storage: SequenceStorage, trains: bool) -> list[str]:
     if trains:
         classes = next(storage.size(o.record) for o in program.outputs if o.id == program.loss_output)
         loss = program.loss
-        own = isinstance(loss, Composed) and not plain_targets(loss)
+        own = isinstance(loss, Composed) and not loss.plain_targets
         lines.append(target_setup(loss) if isinstance(loss, Composed) and own else f"add_labels({classes});")
         if isinstance(program.loss, ExternalLoss):
             record = next(o.record for o in program.outputs if o.id == program.loss_output)
@@ -269,9 +269,9 @@ def _row_buffers(storage: SequenceStorage, stages: Stages, trains: bool) -> list
         block = Slots(0, ("block",))
         found += [RowBuffer(n, storage.size(n), *2 * (block if n in filled else ONE,)) for n in op.currents]
         for state, n in zip(kernel.states, op.states, strict=True):
-            kept = trains and state in kernel.history and op.population in adjoints
+            in_history = trains and state in kernel.history and op.population in adjoints
             rounded = state in storage.rounded[op.population]
-            found.append(RowBuffer(n, storage.size(n), past if kept and not rounded else ONE, ONE))
+            found.append(RowBuffer(n, storage.size(n), past if in_history and not rounded else ONE, ONE))
             found += [RowBuffer(f"{n}_history", storage.size(n), past, ONE, 2)] if rounded else []
         for n in op.outputs:
             kept_rows, width = storage.stored(n), storage.size(n)

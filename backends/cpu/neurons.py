@@ -59,7 +59,7 @@ def forward_function(
     scalars: Mapping[str, bool],
     near: Sequence[str] = (),
     rounded: Mapping[str, Expression] | None = None,
-    kept: ShortNumbers = SHORT["bfloat16"],
+    numbers: ShortNumbers = SHORT["bfloat16"],
 ) -> Function:
     """Return ``<id>_forward``: parameters, inputs, states before, states, outputs, saved values, neurons that take gradient.
 
@@ -76,8 +76,8 @@ def forward_function(
         1 is stored if they do, else 0.
     rounded
         States and saved values in 16 bits, with the subtracted offset (:mod:`snnc.compiler.neurons.rounded_values`).
-    kept
-        Their numbers.
+    numbers
+        C++ names of 16-bit numbers.
     """
     kernel, rounded = info.kernel, rounded or {}
     stores = [(s, f"{s}_after") for s in kernel.states] + [(o, f"{o}_row") for o in kernel.outputs]
@@ -92,7 +92,7 @@ def forward_function(
     places = {i: f"{i}_row" for i in kernel.inputs} | {f"{s}_prev": f"{s}_before" for s in kernel.states}
     arguments = [f"const float *{a}_row" for a in kernel.parameters]
     arguments += [f"const float *{p}" for p in places.values()]
-    arguments += [f"float *{p}" for _, p in stores] + [f"{kept.type} *{p}" for p in short.values()]
+    arguments += [f"float *{p}" for _, p in stores] + [f"{numbers.type} *{p}" for p in short.values()]
     unused = [f"{p}" for n, p in places.items() if n not in used]
     return Function(
         f"{info.id}_forward",
@@ -106,7 +106,7 @@ def forward_function(
             *_parameter_loads(kernel.parameters, scalars, used),
             *_statements(body),
             *(f"{p}[first + n] = {n};" for n, p in stores),
-            *(f"{p}[first + n] = {kept.rounded}({_centred(n, '-', rounded[n])});" for n, p in short.items()),
+            *(f"{p}[first + n] = {numbers.rounded}({_centred(n, '-', rounded[n])});" for n, p in short.items()),
         ),
     )
 
@@ -133,7 +133,7 @@ def backward_function(
     size: int,
     scalars: Mapping[str, bool],
     rounded: Mapping[str, Expression] | None = None,
-    kept: ShortNumbers = SHORT["bfloat16"],
+    numbers: ShortNumbers = SHORT["bfloat16"],
 ) -> Function:
     """Return ``<id>_backward``: parameters, kept states before and after, saved values, adjoints of outputs and states, adjoints of inputs,
     sums of the gradients of parameters.
@@ -150,7 +150,7 @@ def backward_function(
     places |= {k: f"{k}_kept" for k in kernel.saved} | {f"d_{o}": f"d_{o}_row" for o in kernel.outputs}
     short |= {k: rounded[k] for k in kernel.saved if k in rounded}
     arguments = [f"const float *{a}_row" for a in kernel.parameters]
-    arguments += [f"const {kept.type if n in short else 'float'} *{p}" for n, p in places.items()]
+    arguments += [f"const {numbers.type if n in short else 'float'} *{p}" for n, p in places.items()]
     used |= {a for n, centre in short.items() if n in used for a in symbols(centre)}
     arguments += [f"float *d_{s}_row" for s in kernel.states] + [f"float *d_{i}_row" for i in kernel.inputs]
     arguments += [f"float *d_{a}_sum" for a in kernel.learnable]
@@ -166,7 +166,11 @@ def backward_function(
         (
             *_parameter_loads(kernel.parameters, scalars, used),
             *_loads({n: p for n, p in (places | adjoints).items() if n not in short}, used),
-            *(f"const float {n} = {_centred(f'{kept.widened}({places[n]}[first + n])', '+', c)};" for n, c in short.items() if n in used),
+            *(
+                f"const float {n} = {_centred(f'{numbers.widened}({places[n]}[first + n])', '+', c)};"
+                for n, c in short.items()
+                if n in used
+            ),
             *_statements(body),
             *(f"d_{s}_row[first + n] = d_{s}_prev;" for s in kernel.states),
             *(f"d_{i}_row[first + n] = d_{i};" for i in kernel.inputs),

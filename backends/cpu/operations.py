@@ -216,11 +216,11 @@ class Statements:
         kernel = self._kernel(op)
         rounded = self.storage.rounded[op.population]
         saved = dict(zip(kernel.saved, op.saved, strict=True))
-        kept = {s: f"{n}_history" for s, n in zip(kernel.states, op.states, strict=True)} | saved
+        histories = {s: f"{n}_history" for s, n in zip(kernel.states, op.states, strict=True)} | saved
         arguments += [f"{o}.rows.row(t, w.first)" for o in op.outputs]
         arguments += [f"{n}.row(t, w.first)" for k, n in saved.items() if k not in rounded]
         arguments += [f"{o}_near.rows.row(t, w.first)" for o in self._outputs_with_support(op)]
-        arguments += [f"{kept[n]}.row(t, w.first)" for n in rounded]
+        arguments += [f"{histories[n]}.row(t, w.first)" for n in rounded]
         return f"{op.population}_forward({', '.join(('rows', *arguments))});"
 
     def _outputs_with_support(self, op: NeuronStep) -> list[str]:

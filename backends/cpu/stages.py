@@ -69,12 +69,12 @@ class Stages:
         return self.level[self.owner[op.target]]
 
 
-def stages_of(storage: SequenceStorage, apart: Callable[[ForwardOp], bool]) -> Stages:
-    """Return the stages of `storage.program`; `apart`: operations that do not run step by step in training."""
+def stages_of(storage: SequenceStorage, excluded: Callable[[ForwardOp], bool]) -> Stages:
+    """Return the stages of `storage.program`; `excluded`: operations that do not run step by step in training."""
     program = storage.program
     owner = _owners(program)
     arrivals = [op for op in program.forward if not isinstance(op, Fill | NeuronStep | Record)]
-    heavy = {op.connection for op in arrivals if isinstance(op, DenseProduct) and not apart(op) and _bytes(op, program) > HEAVY}
+    heavy = {op.connection for op in arrivals if isinstance(op, DenseProduct) and not excluded(op) and _bytes(op, program) > HEAVY}
     given = frozenset(op.connection for op in arrivals if op.connection in heavy and op.source.buffer not in owner)
     level = _levels(program, owner, arrivals, heavy)
     between = [op for op in arrivals if op.source.buffer in owner and level[owner[op.source.buffer]] < level[owner[op.target]]]

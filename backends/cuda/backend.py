@@ -8,17 +8,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from snnc.backends.backend import TRAINING, Backend, BuiltProject, PlacedProgram, TargetOptions
+from snnc.backends.backend import Backend, BuiltProject, PlacedProgram, SequenceOptions
 
 if TYPE_CHECKING:
     from snnc.backends.runtime.engine import Engine
-    from snnc.compiler.ir.plan import Mode, Precision
-    from snnc.compiler.lowering.capacities import Capacities
-    from snnc.compiler.lowering.spike_limits import DropPolicy, SpikeLimit
+    from snnc.compiler.ir.plan import Precision
 
 
 @dataclass(frozen=True, eq=False)
-class CudaOptions(TargetOptions):
+class CudaOptions(SequenceOptions):
     """Options of a GPU.
 
     Attributes
@@ -27,11 +25,6 @@ class CudaOptions(TargetOptions):
         Number of the device; None: that of the environment. Not a user's option: a module of PyTorch sets it to its tensors' device.
     """
 
-    seed: int = field(default=0, metadata=TRAINING)
-    truncate: int | None = field(default=None, metadata=TRAINING)
-    capacity: int | Capacities | None = None
-    mode: Mode = "exact"
-    drop: DropPolicy = "lowest"
     memory: int | None = None
     precision: Precision = field(default="float32", metadata={"values": {"bfloat16": "with a loss", "float16": "yes"}})
     device: int | None = None
@@ -39,12 +32,6 @@ class CudaOptions(TargetOptions):
 
 class CudaBackend(Backend[CudaOptions]):
     """Emits a CUDA program and loads it."""
-
-    def limit(self, options: CudaOptions) -> SpikeLimit | None:
-        """Return how many spikes of a source the step program sends."""
-        from snnc.compiler.lowering.spike_limits import limit_of
-
-        return limit_of(options)
 
     def emit(self, placed: PlacedProgram, options: CudaOptions, folder: Path) -> None:
         """Write the program, its tables and weights; refuse a bound on memory that it cannot keep."""

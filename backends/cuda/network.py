@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple
 
 from snnc.backends.codegen.names import comment_text
 from snnc.backends.codegen.safetensors_file import safetensors_header
-from snnc.backends.codegen.updates import group_literals, group_numbers, groups_of
+from snnc.backends.codegen.updates import group_literals, group_numbers
 from snnc.backends.cuda.kernels.copies import LANES, WeightCopy
 from snnc.backends.cuda.kernels.gradients import Gradients
 from snnc.backends.cuda.kernels.steps import Steps
@@ -16,7 +16,7 @@ from snnc.backends.cuda.kernels.tables import Table
 from snnc.backends.cuda.schedule.launches import Launch, Launches
 from snnc.backends.cuda.schedule.plan import LaunchPlan
 from snnc.backends.cuda.schedule.sequence_calls import SequenceCalls
-from snnc.backends.native.composed_loss import plain_targets, target_setup
+from snnc.backends.native.composed_loss import target_setup
 from snnc.backends.native.contexts import training_context
 from snnc.backends.native.memory import Needs
 from snnc.backends.native.project_files import MemoryNeeds
@@ -122,7 +122,7 @@ def network_context(
             {"name": p, "learned": f"{p}_learned", "numbers": max(1, program.parameters[p].value.size), "group": groups.get(p)}
             for p in learned
         ],
-        "groups": [group_literals(group) for group in groups_of(program)],
+        "groups": group_literals(program),
         "tables": len(steps.connections.tables.tables),
         "record": record,
         "classes": storage.size(record) if record is not None else 0,
@@ -386,6 +386,6 @@ def _setup(storage: SequenceStorage, buffers: Buffers, learned: list[str]) -> li
     if learned or program.optimizer is not None:
         classes = next(storage.size(o.record) for o in program.outputs if o.id == program.loss_output)
         loss = program.loss
-        own = isinstance(loss, Composed) and not plain_targets(loss)
+        own = isinstance(loss, Composed) and not loss.plain_targets
         lines.append(target_setup(loss) if isinstance(loss, Composed) and own else f"add_labels({classes});")
     return lines

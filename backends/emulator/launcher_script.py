@@ -32,12 +32,12 @@ def without_outputs(command: Sequence[str]) -> list[str]:
     >>> without_outputs(["g++", "-MD", "-MF", "a.d", "-O2", "-o", "a.o", "-c", "a.cpp"])
     ['g++', '-O2', 'a.cpp']
     """
-    kept, skip = [], False
+    words, skip = [], False
     for word in command:
         if not skip and word not in (*OUTPUTS, "-c", "-MD", "-MMD", "-MP"):
-            kept.append(word)
+            words.append(word)
         skip = not skip and word in OUTPUTS
-    return kept
+    return words
 
 
 def main(command: Sequence[str]) -> int:

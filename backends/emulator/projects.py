@@ -70,8 +70,8 @@ def build_project(
     keys = {name: source_key(folder / name, headers, [*identity, levels[name]]) for name in sources.all}
 
     def own() -> Path:
-        taken = precompiled(folder, [sources.header], [*identity, level], [*every, level])
-        return compiled(folder / sources.own, keys[sources.own], [*every, level, *taken])
+        header_flags = precompiled(folder, [sources.header], [*identity, level], [*every, level])
+        return compiled(folder / sources.own, keys[sources.own], [*every, level, *header_flags])
 
     def build(to: Path) -> None:
         fixed = [partial(compiled, folder / name, keys[name], [*every, FIXED_LEVEL]) for name in sources.fixed]

@@ -17,7 +17,7 @@ from snnc.backends.folders.foreign_files import RetainedFiles, remove, retain_fo
 from snnc.backends.folders.manifest import TRAINED, write_manifest, written_files
 from snnc.compiler.errors import SnncError
 from snnc.compiler.files.exchange import exchange
-from snnc.compiler.files.temporary import HeldFolder
+from snnc.compiler.files.temporary import TemporaryFolder
 
 Chunk: TypeAlias = bytes | memoryview
 
@@ -75,11 +75,11 @@ def atomic_folder(folder: Path, keep_trained: bool = True) -> Iterator[Path]:
         The files cannot be written; no files remain and an older project is unchanged.
     """
     check_replaceable(folder)
-    held: HeldFolder | None = None
+    held: TemporaryFolder | None = None
     try:
         folder = folder.resolve()  # what a link names may lie on another disk than the link
         folder.parent.mkdir(parents=True, exist_ok=True)
-        held = HeldFolder(folder.parent, f".{folder.name}.")
+        held = TemporaryFolder(folder.parent, f".{folder.name}.")
         temporary = held.path / "project"
         temporary.mkdir()
         yield temporary

@@ -20,7 +20,7 @@ def composed_context(loss: Composed) -> dict[str, Any]:
     """Return what the templates of ``loss_composed`` print of a lowered loss."""
     width = loss.width(0)
     terms = [_term(loss, term, *bounds) for term, bounds in zip(loss.terms, loss.slices, strict=True)]
-    columns = target_columns(loss)
+    columns = loss.columns
     stride = f"{columns} * static_cast<std::size_t>(steps)" if loss.targets.startswith("step") else f"{columns}"
     used = {term.statistic for term in loss.terms}
     return {
@@ -28,33 +28,27 @@ def composed_context(loss: Composed) -> dict[str, Any]:
         "width": max(stop for _, stop in loss.slices),
         "terms": terms,
         "steps_of": [{"name": name, "comment": comment} for kind, (name, comment) in _STEPS.items() if kind in used],
-        "plain": plain_targets(loss),
+        "plain": loss.plain_targets,
         "kind": loss.targets,
         "columns": width,
         "masked": any(term["masked"] for term in terms),
-        "given": "int" if plain_targets(loss) else "const float *",
+        "given": "int" if loss.plain_targets else "const float *",
         "length": f"static_cast<int>(given[{columns - 1}])" if loss.lengths else "steps",
-        "from_task": "task.labels[b]" if plain_targets(loss) else f"task.targets + static_cast<std::size_t>(b) * {stride}",
+        "from_task": "task.labels[b]" if loss.plain_targets else f"task.targets + static_cast<std::size_t>(b) * {stride}",
         "of_sample": f"&targets[static_cast<std::size_t>(b) * {stride}]",
     }
 
 
-def plain_targets(loss: Composed) -> bool:
-    """Return whether the targets of a sample are its class alone."""
-    return loss.targets == "class" and not loss.lengths
-
-
-def target_columns(loss: Composed) -> int:
-    """Return the numbers of a sample's targets, of a step where they are of steps."""
-    width = loss.width(0) if loss.targets in ("values", "step_values") else 1
-    return width + (1 if loss.lengths else 0)
-
-
 def target_setup(loss: Composed) -> str:
     """Return the statement that registers targets that are more than a class."""
+    return f"add_targets({target_form(loss)});"
+
+
+def target_form(loss: Composed) -> str:
+    """Return the C++ of the form of targets that are more than a class: columns, classes, whether of each step, whether with lengths."""
     of_classes = loss.targets in ("class", "step_classes")
     flags = ["true" if flag else "false" for flag in (loss.targets.startswith("step"), loss.lengths)]
-    return f"add_targets({{{target_columns(loss)}, {loss.width(0) if of_classes else 0}, {', '.join(flags)}}});"
+    return f"{{{loss.columns}, {loss.width(0) if of_classes else 0}, {', '.join(flags)}}}"
 
 
 def _term(loss: Composed, term: Term, first: int, stop: int) -> dict[str, Any]:

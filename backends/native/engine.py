@@ -101,8 +101,8 @@ class NativeEngine(ABC):
 
     def set_optimizer(self, values: OptimizerValues) -> None:
         """See :class:`~snnc.backends.runtime.engine.ResumableEngine`."""
-        for moment, kept in values.moments.items():
-            for name, value in kept.items():
+        for moment, arrays in values.moments.items():
+            for name, value in arrays.items():
                 self.session.set(f"{name}_{moment}", value)
         self.session.set(_UPDATES, np.array([values.updates], dtype=np.int32))
         if values.loss_scale is not None:

@@ -40,6 +40,10 @@ class SequenceEngine(NativeEngine):
     ----------
     device
         Number of the GPU whose addresses it accepts; None: host addresses only.
+    segment
+        Steps between two checkpoints, whatever the bound on memory; 0: no checkpoints; None: as few as the bound allows.
+    activity
+        Activity observed so far.
 
     Parameters
     ----------
@@ -60,10 +64,11 @@ class SequenceEngine(NativeEngine):
         super().__init__(library, folder)
         self.steps: int | None = self.description["fixed_steps"]
         self.memory = memory
+        self.segment: int | None = None
         self._sizes: dict[str, int] = {}
         self._stepped = True
         self._segments: dict[tuple[int, int, int], int] = {}
-        self._activity = UNOBSERVED
+        self.activity = UNOBSERVED
         self._training = False
         """Whether the sequence that is set is one that runs backward."""
 
@@ -177,7 +182,7 @@ class SequenceEngine(NativeEngine):
 
     def _depends_on_activity(self, steps: int, batch: int) -> bool:
         """Whether meeting the bound depends on the activity, which has not been observed yet."""
-        if self.memory is None or not self.description["training"] or self._segments or self._activity.shares:
+        if self.memory is None or not self.description["training"] or self._segments or self.activity.shares:
             return False
         most = busiest(Needs.of(self.description))
         return least_bytes(self.description, steps, batch, self._threads(), most) > self.memory
@@ -189,7 +194,7 @@ class SequenceEngine(NativeEngine):
         if self.memory is None:
             return size
         self._observe_activity()
-        return max_samples(self.description, steps, size, self.memory, self._threads(), self._activity)
+        return max_samples(self.description, steps, size, self.memory, self._threads(), self.activity)
 
     def train_parts(self, parts: Iterable[tuple[Mapping[str, Array], Array]], samples: int, learning_rate: float) -> float:
         """See :class:`~snnc.backends.runtime.engine.GatheringEngine`."""
@@ -257,6 +262,8 @@ class SequenceEngine(NativeEngine):
         The first number follows from an assumed activity. Between sequences it is reduced if their lists show that the bound would
         be exceeded.
         """
+        if self.segment is not None:
+            return self.segment
         if self.memory is None or not self.description["training"]:
             return 0
         key, threads = (steps, batch, self.memory), self._threads()
@@ -266,7 +273,7 @@ class SequenceEngine(NativeEngine):
             return 0 if chosen in (None, steps) else chosen
         self._observe_activity()
         sizes = (self.description, steps, batch)
-        if chosen is None or predicted_bytes(*sizes, chosen, threads, self._activity) > self.memory:
+        if chosen is None or predicted_bytes(*sizes, chosen, threads, self.activity) > self.memory:
             chosen = self._segments[key] = self._fitting(steps, batch, self.memory)
         return 0 if chosen == steps else chosen
 
@@ -274,12 +281,12 @@ class SequenceEngine(NativeEngine):
         """Segments that meet the bound. A training that began within it continues with the shortest that help, and warns."""
         sizes = (self.description, steps, batch)
         try:
-            return segment_for(*sizes, memory, self._threads(), self._activity)
+            return segment_for(*sizes, memory, self._threads(), self.activity)
         except MemoryNeededError:
             if not any(s >= steps and b >= batch and m == memory for s, b, m in self._segments):
                 raise
-        best = least_segment(*sizes, self._threads(), self._activity)
-        needed = predicted_bytes(*sizes, best, self._threads(), self._activity)
+        best = least_segment(*sizes, self._threads(), self.activity)
+        needed = predicted_bytes(*sizes, best, self._threads(), self.activity)
         warnings.warn(
             f"{self.description['name']!r} fires more than at the beginning of its training: with checkpoints every {best} steps it needs "
             f"{needed:,} bytes, and {memory:,} are allowed. Training continues above the bound; a smaller batch or accumulate= needs less.",
@@ -291,11 +298,11 @@ class SequenceEngine(NativeEngine):
     def least_memory(self, steps: int, batch: int) -> int:
         """Return the bytes of a training step in the segments that need least, with the activity observed so far."""
         self._observe_activity()
-        return least_bytes(self.description, steps, batch, self._threads(), self._activity)
+        return least_bytes(self.description, steps, batch, self._threads(), self.activity)
 
     def _observe_activity(self) -> None:
         """Remember the list sizes of the last sequence."""
-        self._activity = self._activity.with_sequence(Needs.of(self.description), self._listed())
+        self.activity = self.activity.with_sequence(Needs.of(self.description), self._listed())
 
     def _threads(self) -> int:
         """Number of threads with their own gradients."""

@@ -96,8 +96,9 @@ class SequenceStorage:
 
     def reads_lists(self, op: ForwardOp | BackwardOp) -> bool:
         """Whether `op` is a maximum over spikes, or its adjoint: it is 1 if one of them fired."""
-        maxima = isinstance(op, Pooling | PoolingGradient | AddReduced | ReduceGradient) and op.kind == "max"
-        return maxima and self.program.buffers[op.source.buffer].kind == "spikes"
+        if not isinstance(op, Pooling | PoolingGradient | AddReduced | ReduceGradient):
+            return False
+        return op.kind == "max" and self.program.buffers[op.source.buffer].kind == "spikes"
 
     @cached_property
     def outputs_with_support(self) -> dict[str, tuple[str, str]]:
@@ -127,8 +128,8 @@ class SequenceStorage:
         for op in self.program.forward:
             if isinstance(op, NeuronStep):
                 found += sum(map(self._stored, op.states))
-                kept = {o: self.stored(o) for o in op.outputs}
-                found += sum(self._stored(o) * (k.past if k.history else min(k.past, k.ring - 1)) for o, k in kept.items())
+                stored = {o: self.stored(o) for o in op.outputs}
+                found += sum(self._stored(o) * (k.past if k.history else min(k.past, k.ring - 1)) for o, k in stored.items())
         return 4 * found
 
     def _stored(self, buffer: str) -> int:

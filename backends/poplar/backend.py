@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from snnc.backends.backend import TRAINING, Backend, BuiltProject, PlacedProgram, TargetOptions
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from snnc.compiler.ir.step_program import StepProgram
     from snnc.compiler.lowering.capacities import Capacities
     from snnc.compiler.lowering.halves import Half
+    from snnc.compiler.lowering.spike_limits import DropPolicy, SpikeLimit
     from snnc.compiler.tiles.planning.activity import Activity
     from snnc.compiler.tiles.planning.options import PlanOptions
     from snnc.compiler.tiles.planning.ordering import Common
@@ -68,6 +69,7 @@ class PoplarOptions(TileOptions):
     """
 
     seed: int = 0
+    drop: DropPolicy = "lowest"
     parts: int | None = None
     streaming: Streaming = field(default="auto", metadata=TRAINING)
     embedded: bool = False
@@ -107,18 +109,16 @@ class TileBackend(Backend[Own]):
         StepsNeededError
             The number of steps is open.
         UnsupportedOnPoplarError
-            The loss is scaled, or no codelet computes it.
+            The loss is scaled.
         NormalisationError
             It trains batch normalisations.
         """
         from snnc.backends.poplar.errors import UnsupportedOnPoplarError
-        from snnc.backends.poplar.vertices.losses import check_loss
         from snnc.backends.training.updates.normalising import check_normalised
         from snnc.compiler.errors import StepsNeededError
         from snnc.compiler.machines import load_target
 
         load_target(self.machine(options.target), options.others)
-        check_loss(program.loss)
         if program.optimizer is not None and program.optimizer.loss_scale is not None:
             raise UnsupportedOnPoplarError(
                 "the optimizer has loss_scale, and machines compute all gradients in float32, which need none; leave it out, or use the "
@@ -132,12 +132,14 @@ class TileBackend(Backend[Own]):
 
     def plan(self, graph: Graph, program: StepProgram, options: Own) -> PlacedProgram:
         """Map the program onto the machine's tiles."""
+        from snnc.compiler.lowering.spike_limits import without_limits
         from snnc.compiler.machines import load_target
         from snnc.compiler.tiles.planning.placing import map_graph
 
         machine = load_target(self.machine(options.target))
         asked = options.for_plan()
-        found = map_graph(graph, program, asked, options.calibrate, machine=machine, strategy=options.strategy, common=options.common)
+        more: dict[str, Any] = {"machine": machine, "strategy": options.strategy, "common": options.common}
+        found = map_graph(graph, without_limits(program), asked, options.calibrate, **more)
         return PlacedProgram(program, found.plan, found.parts)
 
 
@@ -148,6 +150,12 @@ class PoplarBackend(TileBackend[PoplarOptions]):
         """Return True: what no other back end runs names a machine, or its file."""
         del target
         return True
+
+    def limit(self, options: PoplarOptions) -> SpikeLimit | None:
+        """Return how many spikes of a source are sent, which a run may change."""
+        from snnc.compiler.lowering.spike_limits import limit_of
+
+        return limit_of(options)
 
     def emit(self, placed: PlacedProgram, options: PoplarOptions, folder: Path) -> None:
         """Write the host program, codelets, tables, weights and the plan."""
@@ -170,9 +178,10 @@ class PoplarBackend(TileBackend[PoplarOptions]):
         from snnc.backends.poplar.engine import PoplarEngine
         from snnc.backends.runtime.engine_of_parts import EngineOfParts
         from snnc.backends.training.updates.masks import masks_of
+        from snnc.compiler.lowering.spike_limits import limits_of
 
         assert built is not None, "a program is emitted"
-        engine = PoplarEngine(built.library, built.folder)
+        engine = PoplarEngine(built.library, built.folder, limits_of(placed.program))
         masks = masks_of(placed.program)
         if placed.parts is None:
             engine.drop_by(masks)

@@ -40,6 +40,8 @@ from snnc.backends.poplar.vertices.window_tests import add_window_test, window_t
 from snnc.compiler.ir.plan import Plan
 from snnc.compiler.ir.plan_json import plan_to_json
 from snnc.compiler.ir.step_program import StepProgram
+from snnc.compiler.lowering.spike_limits import limits_of, without_limits
+from snnc.compiler.tiles.losses import loss_shape
 from snnc.compiler.tiles.vertices.control_vertices import (
     CLOCK_VERTEX,
     ZERO_VERTEX,
@@ -93,7 +95,7 @@ def emit_poplar(program: StepProgram, plan: Plan, folder: Path) -> Path:
     ProjectFolderError
         The folder cannot be written.
     """
-    net = PoplarNetwork(program, plan)
+    net = PoplarNetwork(without_limits(program), plan, limits_of(program))
     net.check()
     texts = {name: text.encode() for name, text in render(net).items()} | {"plan.json": plan_to_json(plan).encode()}
     files: dict[str, Iterable[Chunk]] = {name: (text,) for name, text in texts.items()}
@@ -136,7 +138,8 @@ def assemble(net: PoplarNetwork) -> tuple[Assembly, Body]:
         add_external(net, assembly)
     elif net.training:
         loss = add_loss(net, assembly)
-        each, scores = sample_loss(net.costs, loss["title"]), loss_scores(net.costs, loss["title"])
+        shape = loss_shape(net.program)
+        each, scores = sample_loss(net.costs, shape), loss_scores(net.costs, shape)
         extras.append({"template": f"loss_{loss['title']}", "loss": loss, "vertex": each, "scores": scores})
         extras.append(_printed(loss_sum(net.costs)))
         extras += gradient_codelets(net)
@@ -327,6 +330,7 @@ def _description(net: PoplarNetwork, digests: dict[str, str]) -> Body:
         ],
         **({"adjoint": adjoint_name(net)} if net.external else {}),
         "state_inputs": [{"label": label, "population": ref.node, "name": ref.name} for label, ref in program.state_inputs.items()],
-        "counters": {b.id: {"tensor": counter_name(net, b), "source": b.buffer} for b in plan.buses if b.capacity < b.width},
+        "counters": {b.id: {"tensor": counter_name(net, b), "source": b.buffer} for b in plan.buses if b.capacity < b.width}
+        | {name: {"tensor": f"{name}_dropped", "source": name} for name, store in net.stores.items() if store.limited},
         "files": digests,
     }

@@ -12,6 +12,8 @@ from snnc.backends.native.engine import NativeEngine
 from snnc.backends.native.library import Role
 from snnc.backends.poplar.build import build_poplar
 from snnc.backends.runtime.engine import Array, Initial
+from snnc.backends.runtime.errors import SpikeLimitError
+from snnc.compiler.lowering.spike_limits import LOWEST, is_limit_value, sent
 
 _BATCHES: Final = "batches"
 """Setting of the ABI: batches before the next one whose gradients are kept."""
@@ -28,7 +30,25 @@ class PoplarEngine(NativeEngine):
     ----------
     library, folder
         The library from :func:`~snnc.backends.poplar.build.build_poplar`, and the project.
+    limits
+        Capacity and key of the choice of each source whose spikes are limited, by buffer; those of inputs are applied before they are sent.
     """
+
+    def __init__(self, library: Path, folder: Path, limits: Mapping[str, tuple[float, float]] | None = None) -> None:
+        super().__init__(library, folder)
+        self._compiled = dict(limits or {})
+        self._limits = dict(self._compiled)
+        self._dropped = 0
+        """Spikes of inputs that were not sent to the machine."""
+
+    def set_parameters(self, values: Mapping[str, Array]) -> None:
+        """See :class:`~snnc.backends.runtime.engine.Engine`."""
+        changed = {b: (float(values.get(f"{b}_capacity", k)), float(values.get(f"{b}_choice", c))) for b, (k, c) in self._limits.items()}
+        for buffer, limit in changed.items():
+            if limit != self._limits[buffer] and f"{buffer}_limit" in self.session.tensors:
+                self.session.set(f"{buffer}_limit", np.array(limit, dtype=np.float32))
+        self._limits = changed
+        super().set_parameters({name: value for name, value in values.items() if not is_limit_value(name)})
 
     @property
     def steps(self) -> int:
@@ -93,7 +113,7 @@ class PoplarEngine(NativeEngine):
             if name.endswith("_dropped"):
                 source = sources.get(name, name)
                 dropped[source] = max(dropped.get(source, 0), number)
-        return {"dropped_spikes": sum(dropped.values()), **found}
+        return {"dropped_spikes": sum(dropped.values()) + self._dropped, **found}
 
     def _set_batch(self, inputs: Mapping[str, Array], target: Array) -> None:
         self._set_inputs(inputs)
@@ -102,8 +122,25 @@ class PoplarEngine(NativeEngine):
     def _set_inputs(self, inputs: Mapping[str, Array]) -> None:
         for info in self.description["inputs"]:
             if info["used"]:
-                array = inputs[info["tensor"]]
+                array = self._sent(info, inputs[info["tensor"]])
                 self.session.set(info["tensor"], array[0] if info["static"] else array)
+
+    def _sent(self, info: Mapping[str, Any], array: Array) -> Array:
+        """Return what is sent of an input where a run has changed how much that is; the machine itself keeps to what was compiled."""
+        buffer = f"{info['tensor']}_in"
+        if buffer not in self._limits:
+            return array
+        capacity, key = self._limits[buffer]
+        if (capacity, key) == (self._compiled[buffer][0], LOWEST):
+            return array
+        rows = np.asarray(array).reshape(self.steps, self.batch, -1)
+        if info["static"] and key >= 0:
+            raise SpikeLimitError(
+                f"the input {info['label']!r} is the same at all steps on a machine, and a random choice is not; take drop='lowest'."
+            )
+        found = np.stack([sent(row, int(capacity), key, t) for t, row in enumerate(rows)])
+        self._dropped += int(np.count_nonzero(rows) - np.count_nonzero(found))
+        return found.reshape(np.shape(array))
 
     def _record(self, output: Mapping[str, Any], inputs: Mapping[str, Array], initial: Initial) -> Array:
         delay: int = output["delay"]

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from snnc.backends.poplar.errors import PlanMismatchError, UnsupportedOnPoplarError
 from snnc.compiler.ir.plan import Block, BusPlan, Plan, PopulationPlan
 from snnc.compiler.ir.step_operations import (
     AddOneToOne,
-    BiasGradient,
     ConvolveBiasGradient,
     Fill,
     InputGradient,
@@ -73,7 +72,12 @@ class Store:
     @property
     def stored_spikes(self) -> StoredSpikes:
         """The form of its spikes, for the descriptions of its vertices."""
-        return StoredSpikes(self.id_type, self.bits, self.with_support, self.drops_support)
+        return StoredSpikes(self.id_type, self.bits, self.with_support, self.drops_support, self.limited)
+
+    @property
+    def limited(self) -> bool:
+        """Whether a run says how many spikes of a step are sent, and which."""
+        return self.kind == "events" and not self.external and not self.bits and self.buses[0].mode == "drop"
 
     def room(self, ids: int) -> int:
         """Capacity of a list of `ids`: ids are moved as whole 32-bit words."""
@@ -96,6 +100,8 @@ class PoplarNetwork:
 
     program: StepProgram
     plan: Plan
+    limits: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    """By buffer, the capacity and the key of the choice with which a session begins, where a run may change them."""
 
     @property
     def training(self) -> bool:
@@ -212,8 +218,11 @@ class PoplarNetwork:
 
     def returns(self, connection: str) -> bool:
         """Whether the gradient of a connection's source returns in windows, as partial products with the target's own weights."""
-        given = self.training and self.buses[connection].gradient is not None and self.input_gradient(connection)
-        return given and next(c for c in self.program.connections if c.id == connection).kind == "dense"
+        return connection in self._returning
+
+    @cached_property
+    def _returning(self) -> frozenset[str]:
+        return frozenset(c.id for c in self.plan.connections if c.returns)
 
     @cached_property
     def copied_rows(self) -> tuple[ConnectionInfo, ...]:
@@ -238,16 +247,6 @@ class PoplarNetwork:
     def biases(self, port: str) -> tuple[str, ...]:
         """Biases of a port's current."""
         return tuple(b for op in self.program.forward if isinstance(op, Fill) and op.target == port for b in op.biases)
-
-    def bias_ports(self, bias: str) -> tuple[str, ...]:
-        """Ports that a bias starts."""
-        return tuple(op.target for op in self.program.forward if isinstance(op, Fill) and bias in op.biases)
-
-    def bias_learned(self, bias: str) -> bool:
-        """Whether the gradient of a bias is formed."""
-        learned = {op.parameter for op in self.program.update}
-        found = any(isinstance(op, BiasGradient) and op.target in self.bias_ports(bias) for op in self.program.backward)
-        return self.training and found and bias in learned
 
     def records(self, population: str) -> tuple[OutputInfo, ...]:
         """Outputs of the network that a population writes."""

@@ -11,7 +11,7 @@ from snnc.backends.poplar.streaming import NEXT_ROW, ROW, ROW_BEFORE, move_row
 from snnc.backends.poplar.vertices.external import SUM
 from snnc.backends.poplar.vertices.gradient_windows import REDUCE
 from snnc.backends.poplar.vertices.indexed import SHARED_SUMS
-from snnc.backends.poplar.vertices.losses import loss_sets
+from snnc.backends.poplar.vertices.losses import loads_targets_late, loss_sets
 from snnc.backends.poplar.vertices.norms import norm_sets
 from snnc.backends.poplar.vertices.parameters import PACKED_ROWS, WEIGHT_ROWS
 from snnc.backends.poplar.vertices.recompute import RESTORE, SAVE
@@ -58,6 +58,7 @@ def program_values(net: PoplarNetwork, assembly: Assembly, kind: Kind) -> Body:
         "shared_sums": SHARED_SUMS if shared else "",
         "reduce": [REDUCE] if any(bus.gradient is not None for bus in net.plan.buses) else [],
         "losses": loss_sets(net) if kind == "training" else (),
+        "late_targets": kind == "training" and loads_targets_late(net),
         "sums": _sums(net, kind, shared=shared) if net.training else [],
         "accumulates": accumulates(net),
     }

@@ -11,7 +11,7 @@ from typing import Final
 from snnc.backends.poplar.network import PoplarNetwork, Store
 from snnc.backends.poplar.parts import Assembly, VertexLoop, class_name, connected
 from snnc.backends.poplar.vertices.recompute import boundary_slots, keeps_history
-from snnc.backends.poplar.vertices.relay_segments import held, keeps_behind, kept_name
+from snnc.backends.poplar.vertices.relay_segments import boundary_name, keeps_boundary_steps, stored_parts
 from snnc.compiler.ir.step_program import PopulationInfo
 from snnc.compiler.tiles.vertices.block_code import half_states
 from snnc.compiler.tiles.vertices.control_vertices import CLOCK_VERTEX
@@ -63,7 +63,7 @@ def _boundaries(net: PoplarNetwork, population: PopulationInfo) -> Iterator[tupl
 
 def _relayed(net: PoplarNetwork, store: Store) -> Iterator[str]:
     history = net.plan.streamed == "history"
-    if store.static or not (history or keeps_behind(net, store)):
+    if store.static or not (history or keeps_boundary_steps(net, store)):
         return
-    for part, *_ in held(store):
-        yield f"{store.buffer}_{part}" if history else kept_name(store.buffer, part)
+    for part, *_ in stored_parts(store):
+        yield f"{store.buffer}_{part}" if history else boundary_name(store.buffer, part)

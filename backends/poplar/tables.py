@@ -51,4 +51,5 @@ def initial_values(net: PoplarNetwork) -> dict[str, Array]:
             found[f"{buffer}_initial"] = np.broadcast_to(population.before[buffer].reshape(-1), shape)
     if net.training and net.program.optimizer is not None:
         found["lr"] = np.array([net.program.optimizer.lr], dtype=np.float32)
-    return found
+    limited = {name: net.limits[name] for name, store in net.stores.items() if store.limited and name in net.limits}
+    return found | {f"{name}_limit": np.array(values, dtype=np.float32) for name, values in limited.items()}

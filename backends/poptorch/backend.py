@@ -14,8 +14,11 @@ if TYPE_CHECKING:
     from snnc.compiler.ir.graph import Graph
     from snnc.compiler.ir.plan import Precision
     from snnc.compiler.ir.step_program import StepProgram
+    from snnc.compiler.lowering.spike_limits import DropPolicy, SpikeLimit
     from snnc.compiler.tiles.planning.options import PlanOptions
 
+_NOT_OF_POPTORCH: Final = ("nesterov", "clip_value", "clip_norm", "loss_scale", "l1", "bound")
+"""Settings that no optimiser of PopTorch has."""
 USUAL: Final = "gc200"
 """The machine of the target ``poptorch`` without a machine name."""
 
@@ -27,6 +30,7 @@ class PopTorchOptions(TileOptions):
     precision: Precision = field(default="float32", metadata={"values": {"float16": "with a loss"}})
 
     input_gradients: bool = field(default=False, metadata=TRAINING)
+    drop: DropPolicy = "lowest"
 
     def for_plan(self) -> PlanOptions:
         """Return the options of a plan that is part of another program."""
@@ -44,6 +48,12 @@ class PopTorchBackend(TileBackend[PopTorchOptions]):
         """Return the machine that the target names."""
         return target.partition(":")[2] or USUAL
 
+    def limit(self, options: PopTorchOptions) -> SpikeLimit | None:
+        """Return how many spikes of a source are sent, which a run may change; train.py has the seed of a random choice."""
+        from snnc.compiler.lowering.spike_limits import SpikeLimit
+
+        return None if options.mode != "drop" or options.capacity is None else SpikeLimit(options.capacity, options.drop)
+
     def prepare(self, graph: Graph, options: PopTorchOptions) -> Graph:
         """Put relays after the inputs whose gradient is returned."""
         from snnc.backends.native.adjoint import with_input_gradients
@@ -57,16 +67,14 @@ class PopTorchBackend(TileBackend[PopTorchOptions]):
         Raises
         ------
         UnsupportedOnPopTorchError
-            Nesterov's momentum, clipping, a scaled loss, dropout, or a composed loss.
+            Nesterov's momentum, clipping, a scaled loss, L1 or bounds of parameters, or dropout.
         """
         from snnc.backends.poptorch.errors import UnsupportedOnPopTorchError
-        from snnc.compiler.losses.composed import Composed
         from snnc.compiler.neurons.library.dropout import is_dropout
 
         optimizer = program.optimizer
-        given = (
-            [] if optimizer is None else [n for n in ("nesterov", "clip_value", "clip_norm", "loss_scale") if getattr(optimizer, n, None)]
-        )
+        settings = () if optimizer is None else (optimizer, *optimizer.groups)
+        given = [name for name in _NOT_OF_POPTORCH if any(getattr(of, name, None) for of in settings)]
         if given:
             raise UnsupportedOnPopTorchError(
                 f"the optimizer has {' and '.join(given)}, and train.py of the package trains with the optimisers of PopTorch, which do "
@@ -77,11 +85,6 @@ class PopTorchBackend(TileBackend[PopTorchOptions]):
             raise UnsupportedOnPopTorchError(
                 f"{dropped[0]!r} drops neurons in training, and train.py of the package draws no masks; compile for the machine itself, "
                 "whose session does, or leave the dropout out."
-            )
-        if isinstance(program.loss, Composed):
-            raise UnsupportedOnPopTorchError(
-                "train.py of the package computes its loss in PyTorch, and a composed loss has no such form; take one of ce_count, "
-                "ce_rate, ce_mean_membrane, ce_max_membrane (also with classes=) and mse_count, or compile for the machine itself."
             )
         super().check(program, options)
 

@@ -18,11 +18,16 @@ from snnc.backends.poplar.emit import print_files
 from snnc.backends.poplar.parts import Body
 from snnc.backends.poplar.tables import plan_tables
 from snnc.backends.poptorch.build import SOURCES
+from snnc.backends.poptorch.composed_loss import composed_context, targets_description
 from snnc.backends.poptorch.operation import PopartOperation, assemble, operation_context
 from snnc.compiler.ir.plan import Plan
 from snnc.compiler.ir.plan_json import plan_to_json
+from snnc.compiler.ir.shapes import size
 from snnc.compiler.ir.step_program import OutputInfo, StepProgram
+from snnc.compiler.losses.composed import Composed
 from snnc.compiler.losses.optimizers import Optimizer, UpdateOptions, settings_of
+from snnc.compiler.lowering.spike_limits import limits_of, without_limits
+from snnc.compiler.lowering.window_values import window_parameters
 
 DOMAIN: Final = "snnc"
 """The domain of emitted operations."""
@@ -47,7 +52,7 @@ OWN: Final = (
 )
 TRAINED: Final = ("train_popdist.py",)
 PACKAGE: Final = "spiking_network"
-MODULES: Final = ("__init__.py", "description.py", "operation.py", "module.py", "weights.py", "options.py", "data.py")
+MODULES: Final = ("__init__.py", "description.py", "operation.py", "module.py", "weights.py", "options.py", "data.py", "values.py")
 
 
 def emit_poptorch(program: StepProgram, plan: Plan, folder: Path) -> Path:
@@ -60,7 +65,7 @@ def emit_poptorch(program: StepProgram, plan: Plan, folder: Path) -> Path:
     ProjectFolderError
         The folder cannot be written.
     """
-    operation = PopartOperation(program, plan)
+    operation = PopartOperation(without_limits(program), plan, limits_of(program))
     operation.net.check()
     files: dict[str, Iterable[Chunk]] = {name: (text.encode(),) for name, text in render(operation).items()}
     files |= {"plan.json": (plan_to_json(plan).encode(),), TABLES: plan_tables(operation.net)}
@@ -80,7 +85,10 @@ def render(operation: PopartOperation) -> dict[str, str]:
     loss = operation.program.loss
     if operation.plan.training and loss is not None:
         names |= {n: f"poptorch/{n}" for n in TRAINED} | {f"{PACKAGE}/loss.py": f"poptorch/package/loss_{loss.name}.py"}
-        context["loss"] = {"steps": operation.plan.steps, **asdict(loss)}  # type: ignore[call-overload]  # losses are dataclasses
+        if isinstance(loss, Composed):
+            context["loss"] = composed_context(loss, operation.plan.steps)
+        else:
+            context["loss"] = {"steps": operation.plan.steps, **asdict(loss)}  # type: ignore[call-overload]  # losses are dataclasses
     content = print_files(operation.net, {"network.hpp": names["network.hpp"]}, context | {"operation": ""})["network.hpp"]
     tables = b"".join(bytes(chunk) for chunk in plan_tables(operation.net))
     context["operation"] = f"Network{hashlib.sha256(content.encode() + tables).hexdigest()[:12]}"
@@ -112,21 +120,39 @@ def description(operation: PopartOperation, name: str) -> Body:
             for p in program.parameters.values()
         ],
         "states": [name for name in operation.values if name not in program.parameters],
+        **({"targets": targets_description(program.loss, plan.steps)} if plan.training and isinstance(program.loss, Composed) else {}),
+        "limits": [_limit(operation, buffer) for buffer in operation.limits],
+        "windows": _windows(program),
         "loss_output": None if operation.loss_output is None else program.outputs.index(operation.loss_output),
         "optimizer": None if program.optimizer is None else optimizer_settings(program, program.optimizer),
     }
 
 
+def _limit(operation: PopartOperation, buffer: str) -> Body:
+    """A source that sends at most so many spikes; what is sent of an input is chosen before it goes to the device."""
+    program = operation.program
+    own = next((n for n, i in enumerate(program.inputs) if buffer == f"{i.id}_in"), None)
+    width = size(program.buffers[buffer].shape)
+    about = {"source": buffer, "width": width, "capacity": int(operation.limits[buffer][0]), "input": own}
+    return about | {"buffer": f"{buffer}_limit" if buffer in operation.limited else None}
+
+
+def _windows(program: StepProgram) -> Body:
+    """The lower ends of gradient windows, which a run may change."""
+    found = window_parameters(program)
+    return {"low": [] if found is None else list(found.low), "widest": None if found is None else found.widest[0]}
+
+
 def optimizer_settings(program: StepProgram, optimizer: Optimizer) -> Body:
     """The settings of the optimiser; with groups, the factor of the learning rate and the weight decay of each learned parameter."""
     later = [f for f in fields(UpdateOptions) if f.name != "groups"]
-    kept = {name: value for name, value in asdict(optimizer).items() if name not in ("groups", "nesterov", *(f.name for f in later))}
+    chosen = {name: value for name, value in asdict(optimizer).items() if name not in ("groups", "nesterov", *(f.name for f in later))}
     if optimizer.weight_decay:
-        kept["weight_decay"] = optimizer.weight_decay
+        chosen["weight_decay"] = optimizer.weight_decay
     if optimizer.groups:
         settings = {op.parameter: settings_of(optimizer, program.parameters[op.parameter].label) for op in program.update}
-        kept["parameters"] = {name: asdict(found) for name, found in settings.items()}
-    return kept
+        chosen["parameters"] = {name: {"lr": found.lr, "weight_decay": found.weight_decay} for name, found in settings.items()}
+    return chosen
 
 
 def _shown(operation: PopartOperation, output: OutputInfo) -> Body:

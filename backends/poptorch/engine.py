@@ -16,6 +16,7 @@ from snnc.backends.runtime.engine import Array, Initial
 from snnc.backends.runtime.errors import NotTrainableError
 from snnc.compiler.ir.plan import Plan
 from snnc.compiler.ir.step_program import StepProgram
+from snnc.compiler.lowering.spike_limits import is_limit_value, limits_of, sent, without_limits
 
 VERSION = "ipu2"
 """The emulated IPU for machines that no backend opens by name."""
@@ -33,7 +34,8 @@ class PopTorchEngine:
     """
 
     def __init__(self, program: StepProgram, plan: Plan, folder: Path, library: Path) -> None:
-        self._operation = PopartOperation(program, plan)
+        self._limits = limits_of(program)
+        self._operation = PopartOperation(without_limits(program), plan, self._limits)
         self._folder = folder
         self._values = {name: np.array(value, dtype=np.float32) for name, value in self._operation.values.items()}
         load_operation(library)
@@ -68,7 +70,8 @@ class PopTorchEngine:
                 "the custom operation starts every sample with the same states; give none, or use another target."
             )
         operation = self._operation
-        given = {i.id: inputs[i.id][0] if i.static else np.swapaxes(inputs[i.id], 0, 1) for i in operation.inputs}
+        shown = {i.id: self._sent(i.id, inputs[i.id]) for i in operation.inputs}
+        given = {i.id: shown[i.id][0] if i.static else np.swapaxes(shown[i.id], 0, 1) for i in operation.inputs}
         records = self._running.run([(given | self._values)[g.name] for g in operation.given])
         found = {o.id: np.swapaxes(record, 0, 1) for o, record in zip(operation.outputs, records, strict=True)}
         return {
@@ -90,7 +93,13 @@ class PopTorchEngine:
 
     def set_parameters(self, values: Mapping[str, Array]) -> None:
         """Set the parameters in `values`."""
+        for buffer, (capacity, key) in self._limits.items():
+            self._limits[buffer] = float(values.get(f"{buffer}_capacity", capacity)), float(values.get(f"{buffer}_choice", key))
+            if f"{buffer}_limit" in self._values:
+                self._values[f"{buffer}_limit"] = np.array(self._limits[buffer], dtype=np.float32)
         for name, value in values.items():
+            if is_limit_value(name):
+                continue
             self._values[name] = np.array(value, dtype=np.float32).reshape(self._values[name].shape)
 
     def counters(self) -> dict[str, int]:
@@ -100,6 +109,14 @@ class PopTorchEngine:
     def close(self) -> None:
         """See :class:`~snnc.backends.runtime.engine.Engine`."""
         self._running.close()
+
+    def _sent(self, name: str, array: Array) -> Array:
+        """Return what is sent of an input."""
+        if f"{name}_in" not in self._limits:
+            return array
+        capacity, key = self._limits[f"{name}_in"]
+        rows = [sent(row, int(capacity), key, t) for t, row in enumerate(np.asarray(array).reshape(self.steps, self.batch, -1))]
+        return np.stack(rows).reshape(np.shape(array))
 
     def _shown(self, inputs: Mapping[str, Array], buffer: str, delay: int) -> Array:
         """An output that records an input, `delay` steps late."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Final
 
@@ -43,6 +43,8 @@ class PopartOperation:
     ----------
     program, plan
         The emitted program.
+    limits
+        Capacity and key of the choice of each source whose spikes are limited, by buffer.
 
     Raises
     ------
@@ -52,6 +54,7 @@ class PopartOperation:
 
     program: StepProgram
     plan: Plan
+    limits: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         target = self.plan.target
@@ -73,7 +76,7 @@ class PopartOperation:
     @cached_property
     def net(self) -> PoplarNetwork:
         """The network as template data; PyTorch updates the parameters, so tiles hold no optimiser state."""
-        return PoplarNetwork(replace(self.program, optimizer=SGD() if self.plan.training else None), self.plan)
+        return PoplarNetwork(replace(self.program, optimizer=SGD() if self.plan.training else None), self.plan, self.limits)
 
     @cached_property
     def inputs(self) -> tuple[InputInfo, ...]:
@@ -97,7 +100,12 @@ class PopartOperation:
                 found[f"{buffer}_initial"] = np.broadcast_to(np.asarray(value, dtype=np.float32).reshape(-1), shape)
             for buffer in sorted(self.net.initial_outputs & population.before.keys()):
                 found[f"{buffer}_initial"] = np.broadcast_to(population.before[buffer].reshape(-1), shape)
-        return found
+        return found | {f"{name}_limit": np.array(self.limits[name], dtype=np.float32) for name in self.limited}
+
+    @cached_property
+    def limited(self) -> tuple[str, ...]:
+        """Buffers of populations whose relays choose what is sent."""
+        return tuple(name for name, store in self.net.stores.items() if store.limited and name in self.limits)
 
     @cached_property
     def learned(self) -> frozenset[str]:
@@ -124,7 +132,7 @@ class PopartOperation:
         """Inputs of the operation, in order."""
         plan = self.plan
         sequences_of = [OperationInput(i.id, (plan.batch, *(() if i.static else (plan.steps,)), *i.shape), i.label) for i in self.inputs]
-        labels = {name: p.label for name, p in self.program.parameters.items()}
+        labels = {name: p.label for name, p in self.program.parameters.items()} | {f"{name}_limit": "what is sent" for name in self.limited}
         return (
             *sequences_of,
             *(OperationInput(name, value.shape, labels.get(name, "before step 0")) for name, value in self.values.items()),
@@ -140,6 +148,9 @@ def assemble(operation: PopartOperation) -> tuple[Assembly, Body]:
     """Collect the template data of the network."""
     net, assembly = operation.net, Assembly()
     extras = add_network(net, assembly)
+    for name in operation.limited:
+        setting, parameter = (f'"{name}_limit", SNNC_{role}' for role in ("SETTING", "PARAMETER"))
+        assembly.tensors[:] = [line.replace(setting, parameter) for line in assembly.tensors]
     if net.training:
         extras += gradient_codelets(net)
         sum_for_update(net, assembly)
@@ -150,14 +161,14 @@ def assemble(operation: PopartOperation) -> tuple[Assembly, Body]:
         extras.append({"template": "list_input", "cost": LIST_COST})
     assembly.refresh[:] = [line for line in assembly.refresh if not line.startswith("spread(")]
     context = network_context(net, assembly, program_values(net, assembly, "operation"))
-    kept = [s for s in context["compute_sets"] if not s["name"].startswith("loss_") and s["name"] != "update_parameters"]
+    needed = [s for s in context["compute_sets"] if not s["name"].startswith("loss_") and s["name"] != "update_parameters"]
     sums = [{"name": SUM, "title": SUM_TITLE}] if net.training else []
     parameters = [line for line in assembly.tensors if " SNNC_PARAMETER," in line]
     places = [
         line.replace("tensor(", "place(", 1).replace(" SNNC_PARAMETER,", "", 1).removesuffix(", true);") + ");" for line in parameters
     ]
     placed = frozenset(line.split('"')[1] for line in parameters)
-    return assembly, {**context, "compute_sets": kept + sums, "extras": extras, "places": places, "placed": placed}
+    return assembly, {**context, "compute_sets": needed + sums, "extras": extras, "places": places, "placed": placed}
 
 
 def _begin_with_adjoint(operation: PopartOperation, assembly: Assembly) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from snnc.backends.reference.backward import forget_before, run_backward
-from snnc.backends.reference.forward import run_forward
+from snnc.backends.reference.forward import run_step
 from snnc.backends.reference.memory import SequenceArrays
 from snnc.backends.reference.optimizers import OptimizerState
 from snnc.backends.reference.stepping import StepMemory
@@ -73,15 +73,15 @@ class ReferenceEngine:
         record = next(o.record for o in program.outputs if o.id == program.loss_output)
         loss, memory[f"d_{record}"][:] = program.loss.value_and_gradient(memory[record], target)
         memory[f"d_{record}"][:] *= self.dtype.type(scale)
-        kept: dict[str, list[Array]] = {f"d_{id_}": [] for id_ in self._watched}
+        adjoints: dict[str, list[Array]] = {f"d_{id_}": [] for id_ in self._watched}
         for t in reversed(range(memory.steps)):
             for op in program.backward:
                 run_backward(op, memory, t)
                 if isinstance(op, NeuronAdjoint) and op.population in self._watched:
-                    kept[f"d_{op.population}"].append(memory[f"d_{op.currents[0]}"].copy())
+                    adjoints[f"d_{op.population}"].append(memory[f"d_{op.currents[0]}"].copy())
             if program.truncate and t % program.truncate == 0:
                 forget_before(memory, t)
-        self._adjoints = {name: np.stack(found[::-1]) for name, found in kept.items() if found}
+        self._adjoints = {name: np.stack(found[::-1]) for name, found in adjoints.items() if found}
         learned = {name: f"d_{name}" for name in program.parameters if f"d_{name}" in program.buffers}
         return loss, {name: memory[gradient] for name, gradient in learned.items()}
 
@@ -150,8 +150,8 @@ class ReferenceEngine:
         if state is None:
             return OptimizerValues(0, {})
         learned = {op.parameter: self._parameters[op.parameter] for op in self.program.update}
-        kept = {moment: state.moments_of(moment) for moment in moments(state.optimizer)}
-        copies = {m: {name: found.get(name, np.zeros_like(value)).copy() for name, value in learned.items()} for m, found in kept.items()}
+        values = {moment: state.moments_of(moment) for moment in moments(state.optimizer)}
+        copies = {m: {name: found.get(name, np.zeros_like(value)).copy() for name, value in learned.items()} for m, found in values.items()}
         scaled = state.optimizer.loss_scale is not None
         return OptimizerValues(state.count, copies, (state.scale.factor, state.scale.good) if scaled else None)
 
@@ -193,9 +193,6 @@ class ReferenceEngine:
         for info in self.program.inputs:
             memory[f"{info.id}_in"][:] = inputs[info.id].reshape(steps, batch, -1)
         for t in range(steps):
-            for info in self.program.inputs:
-                memory.send(f"{info.id}_in", t)
-            for op in self.program.forward:
-                run_forward(op, memory, t)
+            run_step(memory, t)
         self._dropped += memory.dropped
         return memory

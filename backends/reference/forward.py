@@ -126,3 +126,11 @@ def environment_of(op: NeuronStep, memory: SequenceArrays, t: int) -> dict[str, 
 def population_of(memory: SequenceArrays, id_: str) -> PopulationInfo:
     """Return a population by its id."""
     return next(info for info in memory.program.populations if info.id == id_)
+
+
+def run_step(memory: SequenceArrays, t: int) -> None:
+    """Run the forward part of step `t`; the inputs of the step are in their buffers."""
+    for info in memory.program.inputs:
+        memory.send(f"{info.id}_in", t)
+    for op in memory.program.forward:
+        run_forward(op, memory, t)

@@ -62,9 +62,9 @@ class OptimizerState:
     def change(self, name: str, parameter: Array, gradient: Array, learning_rate: float, settings: GroupSettings, scale: float) -> None:
         """Change `parameter` in place."""
         rates: dict[str, float] = rate_constants(self.rule, settings, learning_rate, self.count) | {"scale": scale}
-        kept = {m: self.moments_of(m).get(name, np.zeros_like(parameter)) for m in self.rule.moments}
+        stored = {m: self.moments_of(m).get(name, np.zeros_like(parameter)) for m in self.rule.moments}
         given = {rate: parameter.dtype.type(value) for rate, value in rates.items()}
-        found = evaluate(self.rule.step, {"value": parameter, "gradient": gradient, **kept, **given})
+        found = evaluate(self.rule.step, {"value": parameter, "gradient": gradient, **stored, **given})
         parameter[...] = found["value"]
-        for moment in kept:
+        for moment in stored:
             self.moments_of(moment)[name] = found[moment]

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from snnc.backends.reference.forward import run_forward
+from snnc.backends.reference.forward import run_step
 from snnc.backends.reference.memory import SequenceArrays
 from snnc.backends.runtime.engine import Array, Initial
 from snnc.compiler.ir.step_operations import Fill, NeuronStep
@@ -31,10 +31,7 @@ class StepMemory:
         t, self.filled = self.filled, self.filled + 1
         for info in program.inputs:
             memory[f"{info.id}_in"][t] = inputs[info.id].reshape(memory.batch, -1)
-        for info in program.inputs:
-            memory.send(f"{info.id}_in", t)
-        for op in program.forward:
-            run_forward(op, memory, t)
+        run_step(memory, t)
         return {o.id: memory[o.record][t].reshape(memory.batch, *o.shape).copy() for o in program.outputs}
 
     def _shift(self) -> None:

@@ -54,8 +54,8 @@ def array_of(values: object, where: str) -> Array:
         raise DataTypeError(f"{where} is not an array of numbers ({reason}); give one whose rows all have one length.") from None
     if array.dtype == object:
         kinds = sorted({type(item).__name__ for item in array.flat})
-        held = f"objects ({', '.join(kinds[:3])})" if kinds else "objects"
-        raise DataTypeError(f"{where} holds {held}, not numbers; give an array of numbers whose rows all have one length.")
+        contents = f"objects ({', '.join(kinds[:3])})" if kinds else "objects"
+        raise DataTypeError(f"{where} holds {contents}, not numbers; give an array of numbers whose rows all have one length.")
     return array
 
 

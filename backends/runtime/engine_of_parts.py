@@ -71,11 +71,11 @@ class EngineOfParts(EngineWrapper[Engine]):
         """See :class:`~snnc.backends.runtime.engine.ResumableEngine`."""
         assert isinstance(self.engine, ResumableEngine)
         found = self.engine.get_optimizer()
-        moments = {m: self.between.parameters_of_whole(kept) for m, kept in found.moments.items()}
+        moments = {m: self.between.parameters_of_whole(arrays) for m, arrays in found.moments.items()}
         return OptimizerValues(found.updates, moments, found.loss_scale)
 
     def set_optimizer(self, values: OptimizerValues) -> None:
         """See :class:`~snnc.backends.runtime.engine.ResumableEngine`."""
         assert isinstance(self.engine, ResumableEngine)
-        parts = {m: self.between.parameters_of_parts(kept) for m, kept in values.moments.items()}
+        parts = {m: self.between.parameters_of_parts(arrays) for m, arrays in values.moments.items()}
         self.engine.set_optimizer(OptimizerValues(values.updates, parts, values.loss_scale))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import prod
-from typing import Any, Self, TypeAlias
+from typing import Any, Final, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +13,9 @@ import numpy.typing as npt
 from snnc.backends.runtime.engine import Array
 from snnc.backends.runtime.errors import EventsError
 from snnc.compiler.ir.graph import Shape
+
+_TABLE: Final = 64
+"""A table of all numbers below a bound replaces sorting if there are so many for each that is given, at most."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,7 +155,14 @@ def _check_shape(shape: Shape) -> None:
 
 
 def _distinct(places: npt.NDArray[np.int64], bound: int) -> npt.NDArray[np.integer[Any]]:
-    """Sort numbers below `bound` and remove repetitions; NumPy sorts half as wide numbers in half the time."""
+    """Sort numbers below `bound` and remove repetitions.
+
+    Where many of them occur a table of all is faster; otherwise half as wide numbers are sorted in half the time.
+    """
+    if bound <= _TABLE * len(places):
+        occurs = np.zeros(bound, bool)
+        occurs[places] = True
+        return np.flatnonzero(occurs)
     narrow: npt.NDArray[Any] = np.sort(places.astype(np.int32) if bound <= 1 << 31 else places)
     keep = np.ones(len(narrow), bool)
     np.not_equal(narrow[1:], narrow[:-1], out=keep[1:])

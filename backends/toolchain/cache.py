@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from snnc.backends.toolchain.trim import delete_folder, trim
-from snnc.compiler.files.cache import cache_dir, keeping
+from snnc.compiler.files.cache import cache_dir, reporting_write_errors
 from snnc.compiler.files.ownership import fault_of
 
 DIGEST_FILE: Final = ".digest"
@@ -39,7 +39,7 @@ def cached_file(name: str, file: str, build: Callable[[Path], None]) -> Path:
         with suppress(OSError):  # the cache may be read-only
             os.utime(target)
         return target / file
-    with keeping(cache), build_lock(target):
+    with reporting_write_errors(cache), build_lock(target):
         if not ((target / file).exists() and is_unchanged(target)):
             if os.path.lexists(target):
                 delete_folder(target)
@@ -60,7 +60,7 @@ def _fill(target: Path, build: Callable[[Path], None]) -> None:
 
 def _scratch_folder(target: Path) -> Path:
     """Return a new folder from which `_publish` can rename to `target`."""
-    with keeping(target.parent):
+    with reporting_write_errors(target.parent):
         target.parent.mkdir(mode=0o700, exist_ok=True)
         return Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
 

@@ -29,10 +29,10 @@ def warn_of_differences(program: StepProgram) -> None:
 
 
 @contextmanager
-def reported_differences(program: StepProgram, tell: Callable[[str], None]) -> Iterator[None]:
+def reported_differences(program: StepProgram, report: Callable[[str], None]) -> Iterator[None]:
     """Report each of them, and suppress the warning in the training inside."""
     for text in differences(program):
-        tell(text)
+        report(text)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", TrainingDiffers)
         yield

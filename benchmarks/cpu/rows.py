@@ -84,13 +84,13 @@ def grouped(
     table = Table(show_edge=False, pad_edge=False, box=None)
     for head, right in heads.items():
         table.add_column(head, justify="right" if right else "left", no_wrap=True)
-    seen: list[str] = []
+    names: list[str] = []
     for row in rows:
-        if name(row) in seen:
+        if name(row) in names:
             continue
-        if seen:
+        if names:
             table.add_section()
-        seen.append(name(row))
+        names.append(name(row))
         for one in sorted((r for r in rows if same(r, row)), key=lambda r: float(r["ms_median"])):
             table.add_row(*cells(one))
     if rows:

@@ -184,8 +184,8 @@ class _Suite:
         self._keep()
 
     def _leave_out(self, workload: Workload, left_out: Sequence[dict[str, Any]]) -> None:
-        kept = [one for one in self.found["left_out"] if all(key_of(one) != key_of(other) for other in left_out)]
-        self.found["left_out"] = [*kept, *left_out]
+        others = [one for one in self.found["left_out"] if all(key_of(one) != key_of(other) for other in left_out)]
+        self.found["left_out"] = [*others, *left_out]
         for one in left_out:
             self.report(f"{workload.label} {one['engine']} {one['mode']}: left out, {one['reason']}")
         self._keep()

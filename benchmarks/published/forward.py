@@ -41,9 +41,9 @@ def _pass_on(machine: Machine) -> tuple[Superstep, ...]:
     net, copies = machine.net, []
     for i in range(1, len(net.layers)):
         ids = net.batch * net.layers[i - 1].capacity
-        for size, kept in ((ids, ids), (net.batch, FLAGS * net.batch)):
+        for size, tensor in ((ids, ids), (net.batch, FLAGS * net.batch)):
             share = min(size, linear_share(size, machine.tiles))
-            pieces = ceil_div(share, slice_share(kept, machine.tiles))
+            pieces = ceil_div(share, slice_share(tensor, machine.tiles))
             copies.append((i, Exchange(FLOAT * share, pieces, link=FLOAT * size * machine.from_afar(i))))
     return machine.copies("pass ids on", "id broadcasts", "forward", copies, same_tiles=True)
 

@@ -54,13 +54,13 @@ def published_net_of(
     sizes.append(math.prod(_population(program, chain[-1].target).shape))
     entries = []
     for buffer, size in zip(sources, sizes, strict=True):
-        held = capacity.get(buffer, min(size, max(2, 2 * int(CAPACITY * size / 2))))
+        kept_spikes = capacity.get(buffer, min(size, max(2, 2 * int(CAPACITY * size / 2))))
         spikes = activity.get(buffer, ASSUMED_ACTIVITY)
         if not 0 <= spikes <= 1:
             raise PublishedOptionError(
                 f"the activity of {buffer!r} is {spikes}; it is a number of spikes a value and step, between 0 and 1."
             )
-        entries.append(PublishedLayer(size, held, min(held, spikes * size), min(held, spikes * size)))
+        entries.append(PublishedLayer(size, kept_spikes, min(kept_spikes, spikes * size), min(kept_spikes, spikes * size)))
     source, layers = entries[0], tuple(entries[1:])
     optimizer = program.optimizer.name if program.optimizer else "sgd"
     return PublishedNet(program.name, source.neurons, source.capacity, source.spikes, layers, steps, batch, optimizer)

@@ -19,7 +19,7 @@ TOP: Final = 46.0
 LEGEND_LINE: Final = 20.0
 """Sizes of the axes, the margins and a line of the legend, pixels."""
 DASHES: Final = {"predicted": "", "emulated": "2 2", "measured": "8 3", "published": "1 5"}
-"""How the line of each kind is drawn, so that kinds differ without colour."""
+"""Dash pattern of each kind, so that kinds differ without colour."""
 
 
 @dataclass(frozen=True)

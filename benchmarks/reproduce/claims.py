@@ -1,4 +1,4 @@
-"""The claims of both abstracts with a number, and what the results say about each."""
+"""The claims of both abstracts that have a number, and the answer of the results to each."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Answer: TypeAlias = Literal["reproduced", "predicted", "not reproduced", "cannot
 
 @dataclass(frozen=True)
 class Verdict:
-    """What the results say about a claim: the answer, and the numbers that it rests on, each with its kind."""
+    """The answer of the results to a claim, with its numbers and their kinds."""
 
     answer: Answer
     why: str
@@ -97,17 +97,17 @@ def _scales(results: Results) -> Verdict:
     one, many = results.get(plan_row("shd-x1-n8-a5").key), results.get(plan_row("shd-x16-n8-a5").key)
     if not one or not many or not (one.get("fits") and many.get("fits")):
         return NOTHING
-    kept = one["step_ms"] / many["step_ms"]
+    efficiency = one["step_ms"] / many["step_ms"]
     neurons = many["neurons"]
     return Verdict(
         "predicted",
         f"{neurons:,} neurons on 16 IPUs: {many['step_ms']:.2f} ms a step, against {one['step_ms']:.2f} ms of a network a sixteenth "
-        f"as large on one IPU (both predicted): weak scaling keeps {100 * kept:.0f} %.",
+        f"as large on one IPU (both predicted): weak scaling keeps {100 * efficiency:.0f} %.",
     )
 
 
 def _log_is_met(results: Results) -> Verdict:
-    """Whether the model of the published program meets its own log, the check of the whole prediction."""
+    """Compare the model of the published program with its log, as a check of all predictions."""
     ratios = []
     for run in logged_runs():
         found = results.get(plan_row(run.name, PUBLISHED).key)

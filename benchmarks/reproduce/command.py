@@ -1,4 +1,4 @@
-"""Which rows run, in which order, and what is written when."""
+"""Run the rows of figures, and write the page after each figure."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from snnc.benchmarks.reproduce.work import run_row
 from snnc.errors import BenchError
 
 SECONDS: Final = 1800.0
-"""A row that takes longer is given up."""
+"""Time limit of a row, in seconds."""
 
 
 def chosen_figures(only: str) -> tuple[Figure, ...]:

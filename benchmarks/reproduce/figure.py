@@ -1,4 +1,4 @@
-"""What a figure of the reproduction is: rows to measure, and the points that they give."""
+"""A figure of the reproduction: rows to measure, and points to draw."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Results: TypeAlias = Mapping[str, Mapping[str, Any]]
 
 
 def why_missing(result: Mapping[str, Any]) -> str:
-    """Return why a row has no number: what snnc answered (it does not fit), or how the row's process failed; nothing if it has one."""
+    """Return why a row has no number: snnc's message (it does not fit), or the failure of the row's process; empty if it has one."""
     said = str(result.get("error", "")).split(" Try ")[0]
     return said or (f"no result: {result['failed']}" if "failed" in result else "")
 
@@ -29,7 +29,7 @@ class Row:
     Attributes
     ----------
     work
-        What is done, a key of :data:`snnc.benchmarks.reproduce.work.WORK`.
+        The kind of work, a key of :data:`snnc.benchmarks.reproduce.work.WORK`.
     given
         Its arguments, JSON types.
     """
@@ -39,7 +39,7 @@ class Row:
 
     @property
     def key(self) -> str:
-        """What identifies the row in files: the same text for the same work."""
+        """Identifier of the row in files: the same text for the same work."""
         return f"{self.work} {json.dumps(dict(self.given), sort_keys=True)}"
 
 
@@ -52,7 +52,7 @@ class Point:
     series
         Label of its line; a line never mixes kinds.
     kind
-        How the number came about.
+        Origin of the number.
     x
         Place on the axis: a number, or a name on an axis of names.
     y

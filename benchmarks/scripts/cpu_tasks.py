@@ -133,7 +133,7 @@ def run(name: str, engine: str, seed: int, target: str) -> dict[str, Any]:
     return {"task": name, "engine": engine, "seed": seed, "epochs": task.epochs} | found
 
 
-def apart(*arguments: object) -> dict[str, Any]:
+def in_process(*arguments: object) -> dict[str, Any]:
     """Train once, in a separate process."""
     command = [sys.executable, str(Path(__file__)), "--run", *map(str, arguments)]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
@@ -168,7 +168,7 @@ def main() -> None:
     rows: list[dict[str, Any]] = []
     for name in chosen.tasks:
         for seed in range(chosen.seeds):
-            rows += [apart(name, engine, seed, chosen.target) for engine in ENGINES]
+            rows += [in_process(name, engine, seed, chosen.target) for engine in ENGINES]
         print(summary(name, [row for row in rows if row["task"] == name]), flush=True)
     if chosen.json:
         chosen.json.write_text(json.dumps({"rows": rows}, indent=1) + "\n")

@@ -62,18 +62,18 @@ def main() -> None:
     parser.add_argument("--limit", type=float, default=1, help="GB of resident memory")
     given = parser.parse_args()
     source = Frames(int(given.gigabytes * 1e9) // (STEPS * PIXELS))
-    train, held = snnc.data.DataSet(source).split(0.99)
+    train, test = snnc.data.DataSet(source).split(0.99)
     net = snnc.Sequential(PIXELS, snnc.Dense(16), snnc.LIF(beta=0.9), snnc.Dense(CLASSES), snnc.LI(), name="frames")
     options = {"steps": STEPS, "batch": BATCH, "loss": "ce_mean_membrane", "optimizer": "adam:0.001"}
     with tempfile.TemporaryDirectory() as folder, snnc.compile(net, "cpu", **options) as session:
         print(f"{source.samples:,} samples; {resident():.3f} GB are resident before the training", flush=True)
         began = time.perf_counter()
 
-        def tell(progress: snnc.TrainingProgress) -> None:
+        def report(progress: snnc.TrainingProgress) -> None:
             if progress.batch % 500 == 0:
                 print(f"{source.bytes / 1e9:.1f} GB read, {resident():.3f} GB resident, loss {progress.loss:.3f}", flush=True)
 
-        session.fit(train, validation=held, checkpoints=snnc.Checkpoints(Path(folder) / "kept", every="30s"), callback=tell)
+        session.fit(train, validation=test, checkpoints=snnc.Checkpoints(Path(folder) / "kept", every="30s"), callback=report)
         seconds = time.perf_counter() - began
     print(f"{source.bytes / 1e9:.1f} GB in {seconds:.0f} s, {len(source) / seconds:,.0f} samples/s; at most {resident():.3f} GB resident")
     if resident() > given.limit:

@@ -12,7 +12,7 @@ import argparse
 import statistics
 
 import numpy as np
-from sparse_training import SIDE, strokes
+from sparse_data import SIDE, strokes
 
 import snnc
 
@@ -22,7 +22,7 @@ CLASSES, HIDDEN, BATCH, BETA = 10, 256, 64, 0.9
 def images(samples: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """Values [samples, 2312] between 0 and 1, and kinds: what a stroke leaves on each pixel over its whole time."""
     events, kinds = strokes(samples, seed)
-    return np.minimum(events.sum(axis=1), 2.0) / 2, kinds
+    return np.minimum(events.sum(axis=1, dtype=np.float32), 2.0) / 2, kinds
 
 
 def train(steps: int, group: int, seed: int, data: tuple[np.ndarray, ...], epochs: int) -> tuple[float, float]:

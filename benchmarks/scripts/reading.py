@@ -44,13 +44,13 @@ def main() -> None:
         data = snnc.data.shd(path).map(snnc.data.Bin(steps=STEPS, duration=1.0))
         with snnc.compile(network(), "cpu", steps=STEPS, batch=BATCH, loss="ce_mean_membrane", optimizer="adam:0.001") as session:
             held = list(data.batches(BATCH))
-            kept = Held(held, given.samples)
+            batches_again = Held(held, given.samples)
             for number in range(given.rounds):
                 began, thread = time.perf_counter(), time.thread_time()
                 for _ in data._made(np.random.default_rng(number).permutation(given.samples), BATCH, 0):
                     pass
                 wall, own = time.perf_counter() - began, time.thread_time() - thread
-                alone = sum(session.fit(kept, shuffle=False).seconds)
+                alone = sum(session.fit(batches_again, shuffle=False).seconds)
                 both = sum(session.fit(data, seed=number).seconds)
                 rates = {"reader": wall, "reader's thread": own, "program": alone, "both": both}
                 print(", ".join(f"{name} {given.samples / seconds:,.0f}/s" for name, seconds in rates.items()), flush=True)

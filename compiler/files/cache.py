@@ -35,7 +35,7 @@ def cache_dir() -> Path:
         Another user could write to it.
     """
     folder = cache_folder()
-    with keeping(folder):
+    with reporting_write_errors(folder):
         if not folder.is_dir():
             make_private(folder)
         _check(folder)
@@ -56,7 +56,7 @@ def cache_folder() -> Path:
         return Path(chosen) / "snnc"
     try:
         return Path.home() / ".cache" / "snnc"
-    except RuntimeError:  # as in a container that runs as a number
+    except RuntimeError:  # as in a container that runs under a user id without an entry
         from snnc.compiler.errors import CacheFolderError
 
         raise CacheFolderError(
@@ -98,7 +98,7 @@ def _is_cache(folder: Path) -> bool:
 
 
 @contextmanager
-def keeping(folder: Path) -> Iterator[None]:
+def reporting_write_errors(folder: Path) -> Iterator[None]:
     """Raise an error with advice if `folder`, or something in it, cannot be written.
 
     Raises

@@ -14,14 +14,14 @@ _OTHERS: Final = stat.S_IWOTH
 _GROUP: Final = stat.S_IWGRP
 
 
-def whose(found: os.stat_result) -> str | None:
+def foreign_owner(found: os.stat_result) -> str | None:
     """Return the name of a file's owner if it is neither this user nor root; else None."""
     return None if found.st_uid in (os.geteuid(), ROOT) else _user_name(found.st_uid)
 
 
-def who_writes(found: os.stat_result) -> str | None:
-    """Return who may write a file besides its owner: ``"everybody"`` or ``"the group …"``; None: only trusted users."""
-    if stat.S_ISLNK(found.st_mode):  # the rights of a link mean nothing
+def foreign_writers(found: os.stat_result) -> str | None:
+    """Return who else may write a file than its owner: ``"everybody"`` or ``"the group …"``; None: only trusted users."""
+    if stat.S_ISLNK(found.st_mode):  # the permissions of a link have no effect
         return None
     if found.st_mode & _OTHERS:
         return "everybody"
@@ -33,7 +33,7 @@ def who_writes(found: os.stat_result) -> str | None:
 def fault_of(path: Path) -> str | None:
     """Return why a file or folder is not safe to load, as a predicate for its name; None if it is safe."""
     found = path.lstat()
-    owner, writer = whose(found), who_writes(found)
+    owner, writer = foreign_owner(found), foreign_writers(found)
     if owner is not None:
         return f"belongs to the user {owner}"
     return None if writer is None else f"can be written by {writer}"
@@ -46,7 +46,7 @@ def fault_above(path: Path) -> tuple[Path, str] | None:
     """
     for folder in path.absolute().parents:
         found = folder.stat()
-        owner, writer = whose(found), who_writes(found)
+        owner, writer = foreign_owner(found), foreign_writers(found)
         if owner is not None:
             return folder, f"belongs to the user {owner}"
         if writer is not None and not found.st_mode & stat.S_ISVTX:

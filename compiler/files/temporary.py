@@ -1,4 +1,4 @@
-"""Temporary folders and files that are deleted with their process, or by a later one if it was killed.
+"""Temporary folders and files: their process deletes them, or a later process if it was killed.
 
 Each holds, or is, a file that its process keeps locked: the system releases the lock however the process ends. An entry with the mark
 but without a lock belongs to a killed process; the next process that needs such a place removes it, as ``snnc clean`` does.
@@ -24,7 +24,7 @@ SUFFIX: Final = ".snnc-temporary"
 """Suffix of files that will replace others."""
 
 
-class HeldFolder:
+class TemporaryFolder:
     """A new folder, deleted by :meth:`close`, with the object, or when the process ends; a child of the process never deletes it.
 
     Parameters
@@ -68,7 +68,7 @@ class HeldFolder:
 @contextmanager
 def temporary_folder(prefix: str = PREFIX, above: Path | None = None) -> Iterator[Path]:
     """Yield a folder for the duration of a block."""
-    held = HeldFolder(above, prefix)
+    held = TemporaryFolder(above, prefix)
     try:
         yield held.path
     finally:
@@ -88,7 +88,7 @@ def temporary_file(path: Path) -> Iterator[tuple[int, Path]]:
         _remove_file(left)
     handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=SUFFIX, dir=path.parent)
     try:
-        with suppress(OSError):  # a file system without locks: what is left there stays
+        with suppress(OSError):  # on a file system without locks, left-over files stay
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         yield handle, Path(name)
     finally:

@@ -1,4 +1,4 @@
-"""The connections between the populations of a graph after the flow, and their order of execution."""
+"""The connections between the populations of a graph after all passes, and their order of execution."""
 
 from __future__ import annotations
 

@@ -23,11 +23,11 @@ from snnc.compiler.ir.segments import Segments, Streamed
 from snnc.compiler.machines.target import Target
 
 Mode: TypeAlias = Literal["exact", "drop"]
-"""Whether the host's streams overlap computing: if that is predicted to be faster, always, never."""
+"""Treatment of events that a window does not hold: "exact" sends them in further windows, "drop" drops them."""
 Recompute: TypeAlias = Literal["auto", "off"] | int
-"""Whether segments of the sequence run forward a second time: if nothing fits otherwise, never, or with this many iterations in each."""
+"""Whether segments of the sequence run forward again: "auto" if nothing fits otherwise; a number sets the iterations of each."""
 Precision = Literal["float32", "bfloat16", "float16"]
-"""Precision of what a target rounds: histories, factors of products, deltas. Sums are float32."""
+"""Precision of the numbers that a target may round: histories, factors of products, deltas. Sums are float32."""
 Streaming: TypeAlias = Literal["auto"] | Streamed
 """The data that a segmented sequence may store outside the tiles: "auto" for the fastest plan that fits, or as :data:`Streamed`."""
 
@@ -91,7 +91,7 @@ class PopulationPlan:
 
 @dataclass(frozen=True)
 class Relay:
-    """Samples ``[sample, sample + samples)`` of a source, kept on `tile`."""
+    """Samples ``[sample, sample + samples)`` of a source, stored on `tile`."""
 
     tile: int
     sample: int
@@ -183,7 +183,8 @@ class ConnectionPlan:
     """A connection of population `target` reads bus `bus`; its weights are stored with the target's blocks (and again with the source's).
 
     `packed` is the number of bundles of the target's tiles that put rows of these weights side by side before they go to the source; 0:
-    the source reads them from the blocks. See :mod:`snnc.compiler.tiles.gradients.packing`.
+    the source reads them from the blocks. See :mod:`snnc.compiler.tiles.gradients.packing`. `returns`: the gradient of the source returns
+    in windows, as partial products with the target's own weights.
     """
 
     id: str
@@ -191,6 +192,7 @@ class ConnectionPlan:
     delay: int
     target: str = ""
     packed: int = 0
+    returns: bool = False
 
 
 @dataclass(frozen=True)
@@ -277,6 +279,38 @@ class MemoryPhase:
 
 
 @dataclass(frozen=True)
+class LayerFlow:
+    """Bytes per step from node `source` to node `target` (numbers in :attr:`PlanTraffic.nodes`)."""
+
+    source: int
+    target: int
+    kind: str
+    bytes: float
+
+
+@dataclass(frozen=True)
+class PlanTraffic:
+    """Bytes that one step moves.
+
+    Attributes
+    ----------
+    nodes
+        Ids of the inputs, then of the populations.
+    flows
+        Bytes that tiles receive, by sender, receiver and kind.
+    chips
+        For each kind, bytes from chip (row) to chip (column); the diagonal is the traffic inside a chip.
+    links
+        For each kind, the bytes that a chip sends to others: sender, receivers, bytes; data for several chips counts once.
+    """
+
+    nodes: tuple[str, ...]
+    flows: tuple[LayerFlow, ...]
+    chips: dict[str, tuple[tuple[float, ...], ...]]
+    links: dict[str, tuple[tuple[int, tuple[int, ...], float], ...]]
+
+
+@dataclass(frozen=True)
 class Plan:
     """The mapping of one StepProgram for a batch size and a number of steps; see the module's docstring."""
 
@@ -312,7 +346,7 @@ class Plan:
     """Ids of the parts that populations were cut into, by the author's name; each part is a separate population here."""
     host_bytes: int = 0
     """The data that the host streams to the chips in a training step: labels and inputs, before the first iteration or before each run of a
-    segment; see :attr:`overlap`."""
+    segment."""
     memory_over_time: tuple[MemoryPhase, ...] = ()
     """The live data in each kind of superstep, in order; see docs/decisions/0013-memory-over-time.md."""
     unshared_bytes: int = 0
@@ -323,6 +357,8 @@ class Plan:
     """The data of such a sequence outside the tiles."""
     streaming_bytes: tuple[int, ...] = ()
     """Bytes of streaming memory of each chip; empty if none is used."""
+    traffic: PlanTraffic | None = None
+    """Bytes that a step moves, by layer and chip; None in estimates."""
     latency: int = 1
     """Minimum iterations until spikes of a population reach its readers in the forward pass: 2 if relays look for the spikes
     of one iteration while neurons compute the next. Stages and lags above are those of the backward pass, where it is 1."""

@@ -18,11 +18,13 @@ from snnc.compiler.ir.plan import (
     BusPlan,
     ConnectionPlan,
     GradientPlan,
+    LayerFlow,
     MemoryPhase,
     PartialSum,
     Phase,
     PhaseLoop,
     Plan,
+    PlanTraffic,
     PopulationPlan,
     Relay,
 )
@@ -110,6 +112,7 @@ def plan_to_json(plan: Plan) -> str:
         "memory_over_time": [asdict(m) for m in plan.memory_over_time],
         "loss_tiles": list(plan.loss_tiles),
         "tile_cycles": {name: runs(tiles) for name, tiles in plan.tile_cycles.items()},
+        "traffic": None if plan.traffic is None else asdict(plan.traffic),
     }
     return json.dumps(data, separators=(",", ":"), ensure_ascii=True)
 
@@ -120,6 +123,15 @@ def _gradient(plan: GradientPlan | None) -> dict[str, Any] | None:
 
 def _gradient_of(data: dict[str, Any] | None) -> GradientPlan | None:
     return None if data is None else GradientPlan(**{**data, "sums": _rows(data["sums"], PartialSum, _SUM)})
+
+
+def _traffic_of(data: dict[str, Any] | None) -> PlanTraffic | None:
+    if data is None:
+        return None
+    links = {kind: tuple((source, tuple(to), size) for source, to, size in sent) for kind, sent in data["links"].items()}
+    flows = tuple(LayerFlow(**flow) for flow in data["flows"])
+    chips = {kind: tuple(map(tuple, rows)) for kind, rows in data["chips"].items()}
+    return PlanTraffic(tuple(data["nodes"]), flows, chips, links)
 
 
 def plan_from_json(text: str) -> Plan:
@@ -148,6 +160,7 @@ def plan_from_json(text: str) -> Plan:
                 ),
                 "connections": tuple(ConnectionPlan(**c) for c in data["connections"]),
                 "memory": {name: unruns(coded) for name, coded in data["memory"].items()},
+                "traffic": _traffic_of(data.get("traffic")),
                 "memory_over_time": tuple(MemoryPhase(**m) for m in data.get("memory_over_time", ())),
                 "phases": tuple(Phase(**{**p, "loops": tuple(PhaseLoop(**loop) for loop in p.get("loops", ()))}) for p in data["phases"]),
                 "parts": {name: tuple(ids) for name, ids in data.get("parts", {}).items()},

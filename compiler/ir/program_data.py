@@ -77,7 +77,7 @@ def program_to_data(program: StepProgram, keep: Keep) -> dict[str, Any]:
 
     found = {name: encode(hint, getattr(program, name)) for name, hint in _program_fields().items()}
     lists = {key: [encode(_SHARED[key], value, False) for value in values] for key, values in shared.items()}
-    # The options hold the loss as it was given; what it reads is known once it is lowered.
+    # The options hold the loss as it was given; the outputs that it reads are known after lowering.
     bound = {"loss": data_text(program.loss)} if isinstance(program.loss, Composed) else {}
     return {"version": VERSION, **lists, **found, **bound}
 

@@ -1,8 +1,9 @@
 """The iterations of a sequence cut into segments; only one segment has its history on the tiles at a time.
 
-The history of the others is recomputed or kept in streaming memory. With iterations ``[0, K)`` and C of them in a
-segment, segment s is ``[s C, min((s + 1) C, K))``. To run a segment again, populations need their states at the boundary ``s C``, before
-their first step of the segment, and relays need the earlier steps that they still show.
+The history of the others is recomputed or stored in streaming memory. With iterations ``[0, K)`` and C of them in a
+segment, segment s is ``[s C, min((s + 1) C, K))``. To run a segment again, populations need their
+states at the boundary ``s C``, before their first step of the segment, and relays need the earlier steps that their
+delays reach back to.
 """
 
 from __future__ import annotations
@@ -52,12 +53,12 @@ class Segments:
         return self.length > 0 and self.streamed != "history"
 
     @property
-    def again(self) -> int:
+    def rerun_iterations(self) -> int:
         """Iterations that run a second time: those of all segments except the last."""
         return (self.number - 1) * self.length if self.reruns else 0
 
     @property
-    def steps_kept(self) -> int:
+    def steps_in_history(self) -> int:
         """Steps for which a population stores the values that its adjoint reads: the maximum in a segment."""
         return min(self.steps, -(-self.length // self.interval)) if self.length else self.steps
 
@@ -68,7 +69,7 @@ class Segments:
         return min(self.steps, -(-(self.length + most - least) // self.interval))
 
     @property
-    def input_turns(self) -> int:
+    def input_transfers(self) -> int:
         """Number of times that the host sends an input to the relays: once per run of a segment; histories include inputs."""
         return 1 if not self.length or self.streamed == "off" else self.number + self.reruns * (self.number - 1)
 
@@ -76,7 +77,7 @@ class Segments:
         """Return the steps that a relay stores of a population with bus lags up to `lag`: those that a segment reads."""
         return min(self.steps, -(-(self.length - 1 + lag) // self.interval)) if self.length else self.steps
 
-    def steps_behind(self, lag: int) -> int:
+    def steps_before(self, lag: int) -> int:
         """Return the stored steps that a relay still sends after a boundary; its source sends the last step again."""
         return min(self.steps, -(-(lag - 1) // self.interval)) if self.reruns else 0
 
@@ -93,7 +94,7 @@ class Segments:
         return self.boundaries if self.reruns else 0
 
     @property
-    def boundaries_behind(self) -> int:
+    def boundaries_with_steps(self) -> int:
         """Boundaries at which relays store steps that they still send; the start of the sequence has none."""
         return max(self.boundaries_sent - 1, 0)
 

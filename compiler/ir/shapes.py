@@ -196,7 +196,7 @@ class _Kinds:
     def of(self, name: str, port: str) -> Kind:
         key = (name, port)
         if key not in self.known:
-            self.known[key] = "values"  # what a cycle that leads back here sees
+            self.known[key] = "values"  # the kind that a cycle leading back here sees
             self.known[key] = self._find(name, port)
         return self.known[key]
 

@@ -97,7 +97,7 @@ class PopulationInfo:
     ports: tuple[str, ...]
     output_buffers: Mapping[str, str]
     shown: bool = field(default=False, metadata={"optional": True})
-    """Whether the adjoint of its current is kept of all steps, for a caller."""
+    """Whether the adjoint of its current is stored at every step, for a caller."""
 
     @property
     def before(self) -> dict[str, Array]:
@@ -135,7 +135,7 @@ class OutputInfo:
     readout: Readout
     layout: FileLayout
     window: tuple[int, int | None] = (0, None)
-    """First step that counts, and the first that no longer does (None: all later ones count)."""
+    """First step that counts, and the first one after the last that counts (None: all later steps count)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,7 +150,7 @@ class Parameter:
     value: Array
     learnable: bool
     half: bool = field(default=False, metadata={"optional": True})
-    """Whether it is kept as float16, to which `value` is rounded."""
+    """Whether it is stored as float16, to which `value` is rounded."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from snnc.compiler.errors import UnknownLossError
 from snnc.compiler.losses.base import Loss, LossPort, Reals
 from snnc.compiler.losses.cross_entropy import CrossEntropyCount, CrossEntropyMaxMembrane, CrossEntropyMeanMembrane, CrossEntropyRate
-from snnc.compiler.losses.evaluate_term import Goal, scores_of, value_and_gradient
+from snnc.compiler.losses.evaluate_term import BatchTargets, scores_of, value_and_gradient
 from snnc.compiler.losses.mse_count import MeanSquaredCount
 from snnc.compiler.losses.term import SQUARED_ERROR, TargetKind, Term
 
@@ -91,7 +91,7 @@ class Composed:
         return (self.classes, self.targets, self.lengths) if any(term.reads_targets for term in self.terms) else None
 
     def simplified(self) -> Loss:
-        """Return the equal loss of a module of its own, which targets have dedicated code for; if there is none, this loss."""
+        """Return an equal loss for which targets have dedicated code, such as ``ce_count``; this loss if there is none."""
         if len(self.terms) != 1 or self.targets != "class" or self.lengths or (self.group != 1 and self.main.squares_counts):
             return self
         (term,) = self.terms
@@ -111,10 +111,10 @@ class Composed:
 
     def value_and_gradient(self, output: Reals, target: Array) -> tuple[float, Reals]:
         """See :class:`~snnc.compiler.losses.base.Loss`; `output` holds all slices, and `target` is of the kind :attr:`targets`."""
-        goal, lengths = self._goal(target, output.shape[0])
+        targets, lengths = self._targets(target, output.shape[0])
         whole, gradient = 0.0, np.zeros_like(output)
         for term, (first, stop) in zip(self.terms, self._slices(output), strict=True):
-            value, part = value_and_gradient(term, output[:, :, first:stop], lengths, goal)
+            value, part = value_and_gradient(term, output[:, :, first:stop], lengths, targets)
             whole += term.weight * value
             gradient[:, :, first:stop] += output.dtype.type(term.weight) * part
         return whole, gradient
@@ -130,14 +130,25 @@ class Composed:
         first, stop = self.slices[self.terms.index(self.main)] if self.slices else (0, outputs)
         return stop - first
 
+    @property
+    def plain_targets(self) -> bool:
+        """Whether the targets of a sample are its class alone."""
+        return self.targets == "class" and not self.lengths
+
+    @property
+    def columns(self) -> int:
+        """Number of values in the stored targets of a sample (of one step if targets are given per step), including its length."""
+        width = self.width(0) if self.targets in ("values", "step_values") else 1
+        return width + (1 if self.lengths else 0)
+
     def _slices(self, output: Reals) -> tuple[tuple[int, int], ...]:
         return self.slices or ((0, output.shape[2]),) * len(self.terms)
 
-    def _goal(self, target: Array, steps: int) -> tuple[Goal, Array]:
+    def _targets(self, target: Array, steps: int) -> tuple[BatchTargets, Array]:
         if not self.lengths:
-            return Goal(self.targets, target, self.group), np.full(len(target), steps)
+            return BatchTargets(self.targets, target, self.group), np.full(len(target), steps)
         values = target[:, 0] if self.targets == "class" else target[:, :-1]
-        return Goal(self.targets, values, self.group), target[:, -1].astype(np.int64)
+        return BatchTargets(self.targets, values, self.group), target[:, -1].astype(np.int64)
 
 
 def _check(term: Term, targets: TargetKind) -> None:

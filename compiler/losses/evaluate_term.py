@@ -17,7 +17,7 @@ Lengths = npt.NDArray[np.integer]
 
 
 @dataclass(frozen=True, eq=False)
-class Goal:
+class BatchTargets:
     """Targets of a batch: their kind, the array, and the number of outputs per class."""
 
     kind: TargetKind
@@ -56,19 +56,19 @@ def scores_of(term: Term, output: Reals, lengths: Lengths) -> Reals:
     return _inverted(term, found)[0] if term.statistic == "first_spike" else found
 
 
-def value_and_gradient(term: Term, output: Reals, lengths: Lengths, goal: Goal) -> tuple[float, Reals]:
+def value_and_gradient(term: Term, output: Reals, lengths: Lengths, targets: BatchTargets) -> tuple[float, Reals]:
     """Return the batch mean of a term, without its weight, and its gradient with respect to `output`, [T, B, n]."""
     if term.statistic == "steps":
-        return _of_steps(term, output, lengths, goal)
+        return _of_steps(term, output, lengths, targets)
     steps, batch, _ = output.shape
     found, at = statistic_of(term, output, lengths)
     spreads = (np.arange(steps)[:, None] < lengths)[:, :, None]
     if term.softmax:
         scores, slope = _inverted(term, found) if term.statistic == "first_spike" else (found, np.ones_like(found))
-        loss, gradient = cross_entropy(scores, goal.values)
+        loss, gradient = cross_entropy(scores, targets.values)
         gradient *= slope
     else:
-        loss, gradient = _elementwise(term, found, None if not term.reads_targets else _wanted(term, found, lengths, goal), lengths)
+        loss, gradient = _elementwise(term, found, None if not term.reads_targets else _wanted(term, found, lengths, targets), lengths)
     gradient = gradient / output.dtype.type(batch)
     if term.statistic in ("count", "mean"):
         share = gradient if term.statistic == "count" else gradient / lengths[:, None].astype(output.dtype)
@@ -86,15 +86,15 @@ def _inverted(term: Term, times: Reals) -> tuple[Reals, Reals]:
     return 1 / (times + 1), -1 / ((times + 1) * (times + 1))
 
 
-def _wanted(term: Term, like: Reals, lengths: Lengths, goal: Goal) -> Reals:
+def _wanted(term: Term, like: Reals, lengths: Lengths, targets: BatchTargets) -> Reals:
     """Return the targets of a statistic, [B, n]."""
     length = lengths[:, None].astype(like.dtype)
-    if goal.kind == "values":
-        wanted = goal.values.astype(like.dtype)
+    if targets.kind == "values":
+        wanted = targets.values.astype(like.dtype)
     else:
-        right = goal.values[:, None] == np.arange(like.shape[1])
+        right = targets.values[:, None] == np.arange(like.shape[1])
         if term.squares_counts:
-            on, off = ((lengths * rate * goal.group).astype(np.int64)[:, None] for rate in (term.on, term.off))
+            on, off = ((lengths * rate * targets.group).astype(np.int64)[:, None] for rate in (term.on, term.off))
             return np.where(right, on, off).astype(like.dtype)
         wanted = np.where(right, term.on, term.off).astype(like.dtype)
     return np.where(wanted < 0, length + wanted, wanted) if term.statistic == "first_spike" else wanted
@@ -109,11 +109,11 @@ def _elementwise(term: Term, x: Reals, y: Reals | None, lengths: Lengths) -> tup
     return (share * found["loss"]).sum(axis=1), share * found["slope"]
 
 
-def _of_steps(term: Term, output: Reals, lengths: Lengths, goal: Goal) -> tuple[float, Reals]:
+def _of_steps(term: Term, output: Reals, lengths: Lengths, targets: BatchTargets) -> tuple[float, Reals]:
     steps, batch, width = output.shape
     valid = np.broadcast_to(np.arange(steps)[:, None] < lengths, (steps, batch))
     if term.softmax:
-        classes = goal.values.T if goal.kind == "step_classes" else np.broadcast_to(goal.values, (steps, batch))
+        classes = targets.values.T if targets.kind == "step_classes" else np.broadcast_to(targets.values, (steps, batch))
         valid = valid & (classes >= 0)
         loss, gradient = cross_entropy(output.reshape(-1, width), np.where(valid, classes, 0).reshape(-1))
         share = (valid / (np.maximum(valid.sum(axis=0), 1) * batch)).astype(output.dtype)
@@ -121,7 +121,7 @@ def _of_steps(term: Term, output: Reals, lengths: Lengths, goal: Goal) -> tuple[
     counts = np.broadcast_to(valid[:, :, None], output.shape)
     y: Reals | None = None
     if term.reads_targets:
-        y = _wanted_of_steps(term, output, goal)
+        y = _wanted_of_steps(term, output, targets)
         counts = counts & ~np.isnan(y)
         y = np.where(counts, y, 0)
     found = evaluate(term.equations, {"x": output} if y is None else {"x": output, "y": y})
@@ -129,16 +129,16 @@ def _of_steps(term: Term, output: Reals, lengths: Lengths, goal: Goal) -> tuple[
     return float((share * found["loss"]).sum()), np.broadcast_to(share * found["slope"], output.shape).astype(output.dtype)
 
 
-def _wanted_of_steps(term: Term, output: Reals, goal: Goal) -> Reals:
+def _wanted_of_steps(term: Term, output: Reals, targets: BatchTargets) -> Reals:
     """Return the targets of every step, broadcast to [T, B, n]; NaN where they do not count."""
-    match goal.kind:
+    match targets.kind:
         case "values":
-            return np.broadcast_to(goal.values.astype(output.dtype), output.shape)
+            return np.broadcast_to(targets.values.astype(output.dtype), output.shape)
         case "step_values":
-            return goal.values.transpose(1, 0, 2).astype(output.dtype)
+            return targets.values.transpose(1, 0, 2).astype(output.dtype)
         case "class":
-            classes = np.broadcast_to(goal.values, output.shape[:2])
+            classes = np.broadcast_to(targets.values, output.shape[:2])
         case _:
-            classes = goal.values.T
+            classes = targets.values.T
     wanted = np.where(classes[:, :, None] == np.arange(output.shape[2]), term.on, term.off)
     return np.where(classes[:, :, None] < 0, np.nan, wanted).astype(output.dtype)

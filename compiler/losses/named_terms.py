@@ -28,7 +28,8 @@ REGULARISERS: Final[Mapping[str, str]] = {
     "lower": "where(gt({0}, x), ({0} - x) * ({0} - x), 0)",
 }
 """Equations by name; ``{0}`` is a bound."""
-_REGULARISED: Final[Mapping[str, tuple[Statistic, LossPort]]] = {"rate": ("mean", "spikes"), "membrane": ("steps", "membrane")}
+REGULARISED: Final[Mapping[str, tuple[Statistic, LossPort]]] = {"rate": ("mean", "spikes"), "membrane": ("steps", "membrane")}
+"""Statistic and port that a regulariser of a population reads, by name."""
 _SYNONYMS: Final[Mapping[str, str]] = {
     "spike_count": "count",
     "spike_rate": "rate",
@@ -71,13 +72,16 @@ def regulariser(name: str, of: str | None = None, bound: float | None = None, we
         The regulariser is unknown, or a bound is missing or has no effect.
     """
     kind, _, read = name.partition("_")
-    if kind not in REGULARISERS or read not in _REGULARISED:
-        known = ", ".join(f"{kind}_{read}" for kind in REGULARISERS for read in _REGULARISED)
-        raise UnknownLossError(f"the regulariser {name!r} is not known; there are {known}.")
-    # A rate is not negative, and that of a silent neuron has a derivative too.
+    if kind not in REGULARISERS or read not in REGULARISED:
+        known = ", ".join(f"{kind}_{read}" for kind in REGULARISERS for read in REGULARISED)
+        raise UnknownLossError(
+            f"the regulariser {name!r} is not known; there are {known}. Those of weights are settings of the optimizer: l1, weight_decay "
+            "and bound, for all parameters or a group."
+        )
+    # Rates are not negative, so the absolute value is not needed, and silent neurons have a derivative too.
     equation = "x" if name == "l1_rate" else REGULARISERS[kind]
     if (bound is not None) != ("{0}" in equation):
         raise UnknownLossError(f"the regulariser {name!r} {'needs a bound' if bound is None else 'has no bound'}.")
-    statistic, port = _REGULARISED[read]
+    statistic, port = REGULARISED[read]
     text = equation if bound is None else equation.format(f"({float(bound)!r})" if bound < 0 else repr(float(bound)))
     return Term(statistic, text, port, weight, of)

@@ -12,6 +12,8 @@ from typing import Final, TypeAlias
 
 from snnc.compiler.losses.loss_scale import LossScale
 
+NO_BOUND: Final = 3.4028234663852886e38
+"""The bound of parameters without one: the largest number of float32."""
 _PART: Final = re.compile(r" (?:(?:from|to) )?part \d+")
 """The suffix that :mod:`snnc.compiler.tiles.partition.split` adds to the names of parts."""
 
@@ -31,12 +33,16 @@ class Group:
         Weight decay of the group; None: that of the optimiser.
     frozen
         Whether the parameters stay fixed; their gradients are then not computed.
+    l1, bound
+        L1 and bound of the group; None: those of the optimiser.
     """
 
     pattern: str
     lr: float = 1.0
     weight_decay: float | None = None
     frozen: bool = False
+    l1: float | None = None
+    bound: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,6 +65,11 @@ class UpdateOptions:
         accumulate.
     loss_scale
         Loss scaling, see :class:`~snnc.compiler.losses.loss_scale.LossScale`; None: none.
+    l1
+        This factor times the signs of the parameters is added to their gradients, after clipping: the gradient of
+        ``l1 * sum(abs(parameter))``.
+    bound
+        Parameters are clipped to [-bound, bound] after each update; None: they are not clipped.
     """
 
     weight_decay: float = 0.0
@@ -67,6 +78,8 @@ class UpdateOptions:
     groups: tuple[Group, ...] = field(default=())
     accumulate: bool = False
     loss_scale: LossScale | None = None
+    l1: float = 0.0
+    bound: float | None = None
 
 
 @dataclass(frozen=True)
@@ -125,10 +138,12 @@ Optimizer: TypeAlias = SGD | Adam | AdamW | RMSprop
 
 @dataclass(frozen=True)
 class GroupSettings:
-    """The numbers in which groups of parameters differ: a factor of the learning rate, and the weight decay."""
+    """The numbers in which groups of parameters differ: a factor of the learning rate, the weight decay, the factor of L1 and the bound."""
 
     lr: float
     weight_decay: float
+    l1: float = 0.0
+    bound: float = NO_BOUND
 
 
 def group_of(optimizer: Optimizer, label: str) -> Group | None:
@@ -139,10 +154,11 @@ def group_of(optimizer: Optimizer, label: str) -> Group | None:
 
 def settings_of(optimizer: Optimizer, label: str) -> GroupSettings:
     """Return the settings of the group that a parameter belongs to."""
-    group = group_of(optimizer, label)
-    if group is None:
-        return GroupSettings(1.0, optimizer.weight_decay)
-    return GroupSettings(group.lr, optimizer.weight_decay if group.weight_decay is None else group.weight_decay)
+    group = group_of(optimizer, label) or Group("*")
+    decay, l1, bound = (
+        getattr(optimizer, name) if (own := getattr(group, name)) is None else own for name in ("weight_decay", "l1", "bound")
+    )
+    return GroupSettings(group.lr, decay, l1, NO_BOUND if bound is None else bound)
 
 
 def is_frozen(optimizer: Optimizer | None, label: str) -> bool:

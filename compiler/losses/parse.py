@@ -19,7 +19,7 @@ LOSSES: Final[tuple[type[Loss], ...]] = (
     CrossEntropyMaxMembrane,
     MeanSquaredCount,
 )
-"""All losses; each can be made without arguments."""
+"""The losses with a module of their own; each can be made without arguments."""
 
 _COMPOSED: Final = re.compile(r"[={*\[]|\s\+\s|:\s*lengths")
 """Characters that occur in texts of composed losses only."""

@@ -114,7 +114,7 @@ class Term:
             raise UnknownLossError(f"the loss {self.criterion!r} is not an equation in x and y: {error.text}") from None
 
     def scale(self, steps: float) -> float:
-        """Return the factor of a sample of so many steps: that of snnTorch for squared errors of counts and of first spikes."""
+        """Return the factor of a sample of `steps` steps: as in snnTorch for squared errors of counts and of first spikes."""
         if self.criterion != SQUARED_ERROR:
             return 1.0
         return {"count": 1.0 / steps, "first_spike": 1.0 / (steps * steps)}.get(self.statistic, 1.0)

@@ -26,7 +26,7 @@ class UpdateRule:
     shares
         Name -> beta of ``1 - beta^n``, where n counts updates from 1.
     rates
-        Values that all parameters of a group share in an update, computed from ``lr`` (of the group), ``weight_decay`` and the shares.
+        Values that all parameters of a group share in an update, computed from ``lr`` (of the group), the `settings` and the shares.
     clipped
         Assigns ``clipped`` from ``gradient`` (with `clip_value`); empty: it is the gradient.
     step
@@ -35,6 +35,8 @@ class UpdateRule:
         The norm to which ``scale`` reduces gradients; None: there is no ``scale``.
     loss_scale
         Loss scaling: gradients are first divided by its factor, and must be finite. None: none.
+    settings
+        The numbers of a group that the rates read, besides ``lr``.
     """
 
     moments: tuple[str, ...]
@@ -44,6 +46,7 @@ class UpdateRule:
     step: tuple[Assignment, ...]
     clip_norm: float | None
     loss_scale: LossScale | None = None
+    settings: tuple[str, ...] = ("weight_decay",)
 
     @cached_property
     def rate_names(self) -> tuple[str, ...]:
@@ -52,7 +55,7 @@ class UpdateRule:
         return tuple(a.target for a in self.rates if a.target in read)
 
     @property
-    def kept(self) -> tuple[str, ...]:
+    def changed_arrays(self) -> tuple[str, ...]:
         """Names of the arrays that the step changes."""
         return ("value", *self.moments)
 
@@ -68,24 +71,38 @@ def rule_of(optimizer: Optimizer) -> UpdateRule:
     clipped: tuple[Assignment, ...] = ()
     if optimizer.clip_value is not None:
         bound = repr(float(optimizer.clip_value))
-        # A number that is not finite stays what it is: min and max of C++ would hide it.
+        # Numbers that are not finite stay as they are: min and max of C++ would hide them.
         clipped = parse_assignments(f"clipped = where(gt(gradient, {bound}), {bound}, where(gt(-{bound}, gradient), -{bound}, gradient))")
         gradient = "clipped"
     if optimizer.clip_norm is not None:
         lines.append(f"scaled = {gradient} * scale")
         gradient = "scaled"
-    decays = optimizer.weight_decay != 0 or any(group.weight_decay for group in optimizer.groups)
+    decays, shrinks, bounds = (_has(optimizer, name) for name in ("weight_decay", "l1", "bound"))
+    if shrinks:
+        lines.append(f"shrunken = where(gt(value, 0), {gradient} + shrink, where(gt(0, value), {gradient} - shrink, {gradient}))")
+        gradient = "shrunken"
     if decays and not isinstance(optimizer, AdamW):
         lines.append(f"decayed = {gradient} + decay * value")
         gradient = "decayed"
     shares, rates, more = _equations(optimizer, gradient, decays)
     if decays:
         rates = [*rates, "decay = lr * weight_decay" if isinstance(optimizer, AdamW) else "decay = weight_decay"]
+    if shrinks:
+        rates = [*rates, "shrink = l1"]
+    if bounds:
+        rates = [*rates, "most = bound"]
+        more = [*more[:-1], more[-1].replace("value =", "moved =", 1)]
+        more.append("value = where(gt(moved, most), most, where(gt(-most, moved), -most, moved))")
     step = (*clipped, *parse_assignments("\n".join([*lines, *more])))
-    kept = [a.target for a in step if a.target.startswith("moment")]
-    return UpdateRule(
-        tuple(sorted(kept)), shares, parse_assignments("\n".join(rates)), clipped, step, optimizer.clip_norm, optimizer.loss_scale
-    )
+    changed = [a.target for a in step if a.target.startswith("moment")]
+    settings = ("weight_decay", *(["l1"] if shrinks else []), *(["bound"] if bounds else []))
+    found = parse_assignments("\n".join(rates))
+    return UpdateRule(tuple(sorted(changed)), shares, found, clipped, step, optimizer.clip_norm, optimizer.loss_scale, settings)
+
+
+def _has(optimizer: Optimizer, name: str) -> bool:
+    """Return whether some parameters have a weight decay, an L1 or a bound."""
+    return any(getattr(of, name) for of in (optimizer, *optimizer.groups))
 
 
 def _equations(optimizer: Optimizer, g: str, decays: bool) -> tuple[dict[str, float], list[str], list[str]]:
@@ -130,5 +147,5 @@ def rate_constants(rule: UpdateRule, settings: GroupSettings, lr: float, updates
     from snnc.compiler.neurons.interpret import evaluate
 
     known = {name: 1 - beta**updates for name, beta in rule.shares.items()}
-    found = evaluate(rule.rates, {"lr": lr * settings.lr, "weight_decay": settings.weight_decay, **known})
+    found = evaluate(rule.rates, {"lr": lr * settings.lr, **{name: getattr(settings, name) for name in rule.settings}, **known})
     return {name: float(found[name]) for name in rule.rate_names}

@@ -16,7 +16,7 @@ from snnc.compiler.neurons.kernel import Kernel
 
 _SPIKES: Final = ("spike", "spike_ge")
 NO_BOUND: Final = -100.0
-"""A lower end of a window that no membrane is below; the first second threshold of the published trainings."""
+"""A lower end of a window that no membrane is below; the published code starts training with it."""
 _ROUNDING: Final = 4e-7
 """Relative slack of the bounds, some rounding errors of float32: one neuron too many is harmless, one too few is not."""
 

@@ -35,7 +35,7 @@ from snnc.compiler.lowering.lower_backward import Backward, Trained, check_group
 from snnc.compiler.lowering.spike_limits import SpikeLimit, limit_values, spike_sources
 from snnc.compiler.lowering.statistics import check_order, with_statistics
 from snnc.compiler.lowering.window_values import with_window_values
-from snnc.compiler.neurons.derived_kernels import derived_once
+from snnc.compiler.neurons.derived_kernels import cached_kernel
 from snnc.compiler.neurons.forward_kernel import forward_kernel
 from snnc.compiler.neurons.kernel import Kernel
 from snnc.compiler.neurons.library.batch_norm import is_batch_norm, through_statistics
@@ -266,11 +266,11 @@ def _kernel(
 
 def _derived(model: NeuronModel, surrogate: Surrogate, learnable: tuple[str, ...], used: tuple[str, ...]) -> Kernel:
     def derive() -> Kernel:
-        from snnc.compiler.neurons.adjoint import derive_kernel  # brings sympy, half a second that only a kernel not seen before needs
+        from snnc.compiler.neurons.adjoint import derive_kernel  # imports sympy, which takes half a second; only a new kernel needs it
 
         return derive_kernel(model, surrogate, learnable, used)
 
-    return derived_once(model, surrogate, learnable, used, derive)
+    return cached_kernel(model, surrogate, learnable, used, derive)
 
 
 def _forward(draft: _Draft) -> list[ForwardOp]:

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, Literal, Protocol, TypeAlias, get_args
 
 import numpy as np
@@ -37,7 +37,7 @@ LOWEST: Final = -1.0
 _CAPACITY: Final = "capacity"
 _KEY: Final = "choice"
 _KEY_BYTES: Final = 3
-"""float32 holds whole numbers of so many bytes exactly."""
+"""float32 represents whole numbers of this many bytes exactly."""
 
 
 @dataclass(frozen=True)
@@ -96,13 +96,26 @@ def limited_sources(program: StepProgram) -> dict[str, LimitedSource]:
     return {b: LimitedSource(b, f"{b}_{_CAPACITY}", f"{b}_{_KEY}") for b in buffers}
 
 
+def limits_of(program: StepProgram) -> dict[str, tuple[float, float]]:
+    """Return the capacity and the key of the choice of each limited source, by buffer."""
+    values = {name: float(p.value) for name, p in program.parameters.items() if is_limit_value(name)}
+    return {buffer: (values[found.capacity], values[found.key]) for buffer, found in limited_sources(program).items()}
+
+
+def without_limits(program: StepProgram) -> StepProgram:
+    """Return `program` without the parameters of its limits, for a machine, whose relays choose the spikes."""
+    removed = {name for found in limited_sources(program).values() for name in (found.capacity, found.key)}
+    parameters = {name: p for name, p in program.parameters.items() if name not in removed}
+    return replace(program, parameters=parameters, buffers={name: b for name, b in program.buffers.items() if name not in removed})
+
+
 def is_limit_value(name: str) -> bool:
     """Return whether a parameter, by its name in the program, belongs to a limited source."""
     return name.endswith((f"_{_CAPACITY}", f"_{_KEY}"))
 
 
 def choice_key(limit: SpikeLimit, buffer: str, update: int) -> float:
-    """Return the key of the choice for an update of a training."""
+    """Return the key of the choice for an update."""
     if limit.policy == "lowest":
         return LOWEST
     digest = hashlib.blake2b(f"{limit.seed} {update} {buffer}".encode(), digest_size=_KEY_BYTES).digest()

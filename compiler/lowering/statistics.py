@@ -14,7 +14,7 @@ from snnc.compiler.neurons.library.batch_norm import PORTS, is_batch_norm, norma
 from snnc.compiler.passes.edit import fresh_name, replace_operation
 
 _RECORD: Final = " normalised for its statistics"
-"""End of the names of outputs that no user sees."""
+"""Suffix of the names of outputs that are hidden from the user."""
 
 
 def normalised(graph: Graph) -> tuple[str, ...]:
@@ -51,8 +51,8 @@ def check_order(graph: Graph, found: tuple[PopulationLink, ...]) -> None:
     for name in normalised(graph):
         if name in ends:
             raise StatisticsCycleError(
-                f"{name!r} normalises what is on a recurrent path, so its statistics, which snnc finds for all steps at once, would depend "
-                "on themselves; normalise what enters the recurrent layer instead."
+                f"{name!r} is on a recurrent path, so its statistics, which snnc finds for all steps at once, would depend "
+                "on themselves; normalise the input of the recurrent layer instead."
             )
 
 

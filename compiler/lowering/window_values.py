@@ -61,7 +61,7 @@ class WindowParameters:
     low, high
         Their names.
     widest
-        The compiled window, the widest one; its upper end is infinite where there is no `high`.
+        The compiled window, the widest one; its upper end is infinite if there is no `high`.
     """
 
     low: tuple[str, ...]

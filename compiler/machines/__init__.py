@@ -17,7 +17,7 @@ from snnc.compiler.machines.target_file import merge, read_toml, target_from
 __all__ = ["load_target", "nearest", "parse_target", "target_names", "target_text"]
 
 Others: TypeAlias = Mapping[str, Sequence[str]]
-"""Targets that no file describes, and what else people call them: a message about an unknown target lists them too."""
+"""Targets without a file, with their synonyms; a message about an unknown target lists them too."""
 _NONE: Final[Others] = MappingProxyType({})
 
 

@@ -1,4 +1,4 @@
-"""The text of a target's TOML file -> :class:`~snnc.compiler.machines.target.Target`, every value checked."""
+"""Read the text of a target's TOML file as a :class:`~snnc.compiler.machines.target.Target`, and check every value."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _NOT_ZERO: Final = frozenset(
 )
 LEAST: Final = 1e-6
 MOST: Final = 1e18
-"""Range of nonzero numbers, so that cycles, seconds and bytes are finite, too."""
+"""Largest nonzero number; with :data:`LEAST`, it keeps cycles, seconds and bytes finite."""
 
 
 _LARGEST: Final[Mapping[str, int]] = {

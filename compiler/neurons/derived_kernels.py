@@ -37,10 +37,10 @@ _NAMES: Final = tuple(field.name for field in fields(Kernel) if field.name not i
 """Fields that are lists of names."""
 
 
-def derived_once(
+def cached_kernel(
     model: NeuronModel, surrogate: Surrogate, learnable: Sequence[str], ports: Sequence[str], derive: Callable[[], Kernel]
 ) -> Kernel:
-    """Return the stored kernel of a neuron, surrogate, learnable parameters and ports; without one, that of `derive`, now stored.
+    """Return the stored kernel of a neuron, surrogate, learnable parameters and ports; if there is none, derive and store it.
 
     Files that cannot be read or written, or hold anything else, are ignored.
     """
@@ -79,7 +79,7 @@ def _read(path: Path) -> Kernel | None:
 
 
 def _write(path: Path, kernel: Kernel) -> None:
-    """Write the kernel if reading it back gives the same, completely or not at all."""
+    """Write the kernel, completely or not at all, if reading it back gives an equal one."""
     data = to_data(kernel)
     try:
         if from_data(data) != kernel:
@@ -90,7 +90,7 @@ def _write(path: Path, kernel: Kernel) -> None:
 
 
 def to_data(kernel: Kernel) -> dict[str, Any]:
-    """Return the kernel as JSON data; what is rounded is chosen after it was derived."""
+    """Return the kernel as JSON data, without its rounded values, which are chosen after the derivation."""
     code = {name: "\n".join(map(str, getattr(kernel, name))) for name in _CODE}
     names = {name: list(getattr(kernel, name)) for name in _NAMES}
     return {**names, **code, "binary": sorted(kernel.binary), "labels": dict(kernel.labels)}

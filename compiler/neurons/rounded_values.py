@@ -1,7 +1,7 @@
 """Values of the backward pass that can be stored in 16 bits, and the offsets subtracted before rounding.
 
-Rounding keeps signs. A state that is compared with a threshold is therefore kept as its distance from the threshold: the backward pass sees
-the actual spikes, and the surrogate's slope, steepest there, has an error of at most 1 in 2^8 (bfloat16) or in 2^11 (float16). A value
+Rounding keeps signs. A state that is compared with a threshold is therefore stored as its distance from the threshold: the backward pass
+sees the actual spikes, and the surrogate's slope, steepest there, has an error of at most 1 in 2^8 (bfloat16) or in 2^11 (float16). A value
 that is used for a decision in another way stays float32.
 """
 

@@ -60,7 +60,7 @@ CLASSES: Final[Mapping[str, Any]] = {
     "sin": Sin,
     "cos": Cos,
     "pow": Power,  # with an exponent that is not a constant
-    "min": _function("Min", lambda min_, a, b: Ge(b, a), lambda min_, a, b: Gt(a, b)),  # of equal arguments the first has the derivative 1
+    "min": _function("Min", lambda min_, a, b: Ge(b, a), lambda min_, a, b: Gt(a, b)),  # of equal arguments, the first has the derivative 1
     "max": _function("Max", lambda max_, a, b: Ge(a, b), lambda max_, a, b: Gt(b, a)),
     "gt": Gt,
     "ge": Ge,

@@ -50,7 +50,7 @@ def can_bypass(graph: Graph, name: str, ports: PortMap) -> bool:
                 fits = True
             case Population(shape=shape):
                 fits = compatible(source, shape)
-            case _:  # derives its shape from what arrives
+            case _:  # derives its shape from its input
                 fits = source == result
         if not fits:
             return False

@@ -82,7 +82,7 @@ def _fold_into_target(graph: Graph, name: str, scale: Scale) -> None:
 
 
 def _shift_reaches_all_weights(graph: Graph, scale: Scale, before: Edge, after: Edge) -> bool:
-    """Return whether every weight meets the bias of `scale`, at every step, and delays can be added."""
+    """Return whether the bias of `scale` reaches every weight at every step, and delays can be added."""
     if after.delay and has_initial_value(graph, before):
         return False
     if scale.bias is None:

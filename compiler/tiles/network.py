@@ -25,6 +25,7 @@ from snnc.compiler.lowering.gradient_support import support_bounds
 from snnc.compiler.lowering.sparse_values import reads_sparse_values
 from snnc.compiler.neurons.kernel import Kernel
 from snnc.compiler.tiles.indexed.indexed_links import IndexedLink
+from snnc.compiler.tiles.losses import LossShape, loss_shape
 from snnc.compiler.tiles.vertices.operations import SGD_CYCLES, square_cycles, update_cycles
 
 
@@ -73,7 +74,7 @@ class Link:
     weight_gradient: bool
     input_gradient: bool
     indexed: IndexedLink | None = None
-    quiet: bool = False
+    sparse_values: bool = False
     """Whether it is dense and reads sums of spikes, which are mostly 0."""
     half: bool = False
     """Whether its weights are float16."""
@@ -225,9 +226,7 @@ class MappedNetwork:
     links: tuple[Link, ...]
     training: bool
     loss_layer: str | None
-    loss_width: int
-    loss: str | None
-    """Name of the loss; None without."""
+    loss: LossShape
     moments: int
     """Optimiser values kept for each parameter (Adam 2, SGD with momentum 1)."""
     update: int = SGD_CYCLES
@@ -245,17 +244,7 @@ class MappedNetwork:
     @property
     def external(self) -> bool:
         """Whether a caller gives the adjoint of the output and takes the gradients, so that there is neither loss nor update."""
-        return self.training and is_external(self.loss)
-
-    @property
-    def loss_parts_of_workers(self) -> bool:
-        """Whether each worker has a loss of its own steps."""
-        return reads_steps(self.loss)
-
-    @property
-    def loss_of_steps(self) -> bool:
-        """Whether every step has its own loss; other losses use scores of the whole sequence."""
-        return not takes_scores(self.loss)
+        return self.training and self.loss.external
 
     @property
     def indexed(self) -> tuple[Link, ...]:
@@ -277,26 +266,6 @@ class MappedNetwork:
         return tuple(dict.fromkeys([*self.inputs, *(s for layer in self.layers for s in layer.sent)]))
 
 
-def is_external(loss: str | None) -> bool:
-    """Whether a loss is computed outside the program."""
-    return loss == ExternalLoss.name
-
-
-def takes_scores(loss: str | None) -> bool:
-    """Whether a loss reads scores of the whole sequence, not every step."""
-    return loss != "ce_rate"
-
-
-def chooses_step(loss: str | None) -> bool:
-    """Whether a score is the value of one step, whose number the vertices store."""
-    return loss in ("ce_max_membrane", "composed")
-
-
-def reads_steps(loss: str | None) -> bool:
-    """Whether what finds the adjoints reads every step, and each worker has a loss of its own steps."""
-    return loss in ("ce_rate", "composed")
-
-
 def describe(program: StepProgram, training: bool | None = None) -> MappedNetwork:
     """Read sizes and flags from `program`; `training` None means: if it has a loss and an optimizer."""
     if training is None:
@@ -306,8 +275,8 @@ def describe(program: StepProgram, training: bool | None = None) -> MappedNetwor
     inputs = {i.id: i.static for i in program.inputs}
     sources = {c.source_buffer: _source(program, c, inputs) for c in program.connections}
     links = tuple(_link(program, c, sources[c.source_buffer], training) for c in program.connections)
-    name = program.loss.name if program.loss else None
-    external = training and is_external(name)
+    shape = loss_shape(program)
+    external = training and shape.external
     loss = next((o for o in program.outputs if o.id == program.loss_output), None)
     return MappedNetwork(
         layers=tuple(_layer(program, p, links, training) for p in program.populations),
@@ -317,8 +286,7 @@ def describe(program: StepProgram, training: bool | None = None) -> MappedNetwor
         loss_layer=next((p.id for p in program.populations if loss and loss.source.buffer in _buffers(program, p)), None)
         if not external
         else None,
-        loss_width=math.prod(loss.shape) if loss else 0,
-        loss=name,
+        loss=shape,
         moments=len(rule.moments) if rule is not None and not external else 0,
         update=0 if external else SGD_CYCLES if rule is None else update_cycles(rule, accumulates=accumulates and rule.clip_norm is None),
         accumulates=accumulates and not external,
@@ -370,7 +338,7 @@ def _link(program: StepProgram, connection: ConnectionInfo, source: BusSource, t
         weight_gradient=any(isinstance(op, WeightGradient | ConvolveBiasGradient | RescaleBiasGradient) for op in mine),
         input_gradient=any(isinstance(op, InputGradient) for op in mine),
         indexed=indexed,
-        quiet=reads_sparse_values(program, connection),
+        sparse_values=reads_sparse_values(program, connection),
         half=connection.weight is not None and program.parameters[connection.weight].half,
     )
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
+from dataclasses import replace
 
-from snnc.compiler.ir.arrays.sizes import FLOAT
+from snnc.compiler.ir.arrays.sizes import FLOAT, LABEL_BYTES
 from snnc.compiler.ir.plan import Block, BusPlan, ConnectionPlan, Plan, PopulationPlan
 from snnc.compiler.tiles.bounds import balance_bound, ideal_bound
 from snnc.compiler.tiles.cycles.predict import cycles_by_tile, phase, supersteps
+from snnc.compiler.tiles.exchange.layer_traffic import traffic_of
 from snnc.compiler.tiles.exchange.traffic import Layout
 from snnc.compiler.tiles.gradients.packing import packing_of
 from snnc.compiler.tiles.host_io.streaming import streaming_bytes
@@ -19,15 +20,13 @@ from snnc.compiler.tiles.placement.tile_range import TileRange
 from snnc.compiler.tiles.problem import MappingProblem
 from snnc.compiler.tiles.relays.buses import Bus, sequence_bytes
 
-LABEL_BYTES: Final = 4
-
 
 def write_plan(name: str, best: Priced, activity_source: str, usable: int, strategy: str) -> Plan:
     """Return a layout as a plan; `usable` is the number of chips that it was allowed to use."""
     layout, problem = best.layout, best.layout.problem
     steps, tiles = supersteps(layout), usable * problem.target.tiles_per_chip
     phases = tuple(phase(layout, step) for step in steps)
-    return Plan(
+    plan = Plan(
         name=name,
         target=problem.target,
         steps=problem.steps,
@@ -55,6 +54,7 @@ def write_plan(name: str, best: Priced, activity_source: str, usable: int, strat
         streaming_bytes=streaming_bytes(layout),
         latency=1 if problem.fused is None else problem.fused.latency,
     )
+    return replace(plan, traffic=traffic_of(plan, problem.network))
 
 
 def write_estimate(name: str, best: Priced, activity_source: str) -> Plan:
@@ -81,14 +81,18 @@ def write_estimate(name: str, best: Priced, activity_source: str) -> Plan:
 
 
 def host_bytes(problem: MappingProblem) -> int:
-    """Bytes that the host sends: inputs of all steps (some more than once, with segments) and, in training, a label for each sample.
+    """Bytes that the host sends: inputs of all steps (some more than once, with segments) and, in training, the targets of each sample.
 
     A caller whose loss is external sends the adjoint of the output instead.
     """
     network = problem.network
-    each = FLOAT * problem.steps * network.loss_width if network.external else LABEL_BYTES * problem.training
+    each = LABEL_BYTES * problem.training
+    if network.external:
+        each = FLOAT * problem.steps * network.loss.width
+    elif problem.training and (targets := network.loss.targets(problem.steps)):
+        each = FLOAT * targets
     for source in problem.network.inputs:
-        turns = 1 if source.static else problem.segments.input_turns
+        turns = 1 if source.static else problem.segments.input_transfers
         each += turns * sequence_bytes(source, problem.buses, problem.steps_stored(source), problem.mode, bits=problem.bits)
     return problem.batch * each
 
@@ -112,7 +116,8 @@ def _bus(layout: Layout, bus: Bus) -> BusPlan:
 def _connection(layout: Layout, link: Link) -> ConnectionPlan:
     packing = packing_of(layout, link)
     bundles = 0 if packing is None else packing.bundles
-    return ConnectionPlan(link.id, layout.problem.bus_of[link.id], link.delay, link.target, bundles)
+    problem = layout.problem
+    return ConnectionPlan(link.id, problem.bus_of[link.id], link.delay, link.target, bundles, problem.training and problem.returns(link))
 
 
 def _population(problem: MappingProblem, layer: Layer, where: TileRange) -> PopulationPlan:

@@ -112,7 +112,7 @@ class MappingProblem:
     @property
     def loss_parts(self) -> int:
         """Summands of a sample's loss: one per worker if every step has its own loss."""
-        return self.target.workers if self.network.loss_parts_of_workers else 1
+        return self.target.workers if self.network.loss.reads_steps else 1
 
     def numbers_of_relay(self, bus: Bus) -> int:
         """Numbers with which a relay requests further windows of `bus`."""
@@ -154,9 +154,9 @@ class MappingProblem:
         """The same by lifetime."""
         steps = {source: self.steps_stored(source) for source in self.network.sources}
         found = {s: store_lives(s, self.buses, n, self.mode, self.windowed_buses, self.bits) for s, n in steps.items()}
-        return {source: self.kept_between(lives) for source, lives in found.items()}
+        return {source: self.sizes_between_programs(lives) for source, lives in found.items()}
 
-    def kept_between(self, lives: Mapping[str, Any]) -> dict[str, Any]:
+    def sizes_between_programs(self, lives: Mapping[str, Any]) -> dict[str, Any]:
         """Return sizes by lifetime as they are where a caller stands between the forward and the backward pass, two programs.
 
         What the second one reads of the first is live between any two runs.
@@ -172,13 +172,13 @@ class MappingProblem:
         lag = self.largest_lag(source)
         if source.external:
             return self.segments.steps_streamed(min(bus.lag for bus in self.buses_of(source)), lag)
-        return self.segments.steps_relayed(lag) + self.segments.boundaries_behind * self.segments.steps_behind(lag)
+        return self.segments.steps_relayed(lag) + self.segments.boundaries_with_steps * self.segments.steps_before(lag)
 
     @cached_property
-    def sources_behind(self) -> tuple[BusSource, ...]:
+    def sources_at_boundaries(self) -> tuple[BusSource, ...]:
         """Sources of which relays keep steps at boundaries."""
         inner = [source for source in self.network.sources if not source.external]
-        return tuple(source for source in inner if self.segments.steps_behind(self.largest_lag(source)))
+        return tuple(source for source in inner if self.segments.steps_before(self.largest_lag(source)))
 
     def largest_lag(self, source: BusSource) -> int:
         """Number of iterations in which a step of a source is shown."""
@@ -245,18 +245,18 @@ class MappingProblem:
         return source.width * self.activity.get(source.buffer, 0.0)
 
     @cached_property
-    def _near_events(self) -> Mapping[str, float]:
+    def _support_events(self) -> Mapping[str, float]:
         return {b: float(self.timeline.entries(self.bus[b]).mean()) for b in self.windowed_buses}
 
     def support_events(self, bus: Bus) -> float:
         """Expected entries of a sample in the first window of the backward pass."""
-        return self._near_events[bus.id]
+        return self._support_events[bus.id]
 
     @cached_property
     def _window_events(self) -> Mapping[str, float]:
-        return {b.id: self.events(b.source) if b.capacity >= b.source.width else self._seen(b) for b in self.buses if b.events}
+        return {b.id: self.events(b.source) if b.capacity >= b.source.width else self._events_shown(b) for b in self.buses if b.events}
 
-    def _seen(self, bus: Bus) -> float:
+    def _events_shown(self, bus: Bus) -> float:
         return float(np.minimum(self.timeline.stored(bus), bus.capacity).mean())
 
     def window_events(self, link: Link) -> float:

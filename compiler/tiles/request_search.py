@@ -106,7 +106,7 @@ def _histories_pay(rerun: Sequence[Search]) -> bool:
     problem, chips = best.layout.problem, best.layout.placement.chips
     pasts = [(layer.neurons, layer.past) for layer in problem.network.layers]
     each = sum(n * (FLOAT * (p.states + p.others) + HALF * (p.half_states + p.half_others)) for n, p in pasts)
-    moved = 2 * each * problem.batch * problem.steps * problem.segments.again / problem.segments.iterations
+    moved = 2 * each * problem.batch * problem.steps * problem.segments.rerun_iterations / problem.segments.iterations
     again = sum(p.runs * (p.compute + p.sync + p.exchange) for p in best.phases if p.part == "recompute")
     return (
         problem.target.streaming is not None and moved * problem.target.clock_hz < again * chips * problem.target.streaming.bytes_per_second
@@ -201,10 +201,12 @@ def _cached_search(request: MappingRequest, problem: MappingProblem) -> Search |
 def with_bits(problem: MappingProblem) -> Iterator[MappingProblem]:
     """Yield the problem with bits where they save time, then with bits wherever they are smaller, for networks that do not fit otherwise.
 
-    Sources whose gradients come back in windows keep ids, as relays need those of neurons near the threshold too.
+    Sources whose gradients come back in windows keep ids, as relays need those of neurons near the threshold too; and in mode "drop"
+    populations do, of whose spikes a run chooses.
     """
     able = frozenset(source for source in problem.network.sources if _bytes(problem, source, bits=True) < _bytes(problem, source))
     able = frozenset(source for source in able if source.kind == "spikes" and source not in problem.windowed)
+    able = frozenset(source for source in able if source.external or problem.mode == "exact")
     chosen = frozenset(source for source in able if _must(problem, source) or (source.external and _pays(problem, source)))
     yield replace(problem, bits=chosen)
     if chosen != able:
@@ -224,7 +226,7 @@ def _pays(problem: MappingProblem, source: BusSource) -> bool:
     """Whether the host saves more time by sending bits than relays with one sample each need to list them."""
     if problem.target.host is None:
         return False
-    turns = problem.segments.input_turns
+    turns = problem.segments.input_transfers
     saved = turns * problem.batch * (_bytes(problem, source) - _bytes(problem, source, bits=True)) / problem.target.host.bytes_per_second
     cycles = []
     for other in (replace(problem, bits=frozenset({source})), problem):

@@ -1,4 +1,4 @@
-"""Write errors.md, cli.md, options.md and python.md from the installed snnc: ``python docs/reference/make_reference.py``."""
+"""Write errors.md, cli.md, options.md, training.md and python.md from the installed snnc: ``python docs/reference/make_reference.py``."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import typer
 
 import snnc
 from snnc.backends.registry import BACKENDS
+from snnc.checks.training_cells import HIDDEN, loss_rows, optimizer_rows, refusal, schedule_rows
 from snnc.cli.main import make_app
 from snnc.compiler.errors import SnncError
 from snnc.options.table import RULES, taken_by
@@ -29,7 +30,9 @@ LEVELS = {
 }
 ERRORS = """# Errors
 
-Every error that a user can repair has a class of its own with a code that stays. The command line prints it as one line on stderr,
+For users who met an error code: this page lists all codes and their meaning.
+
+Every error that a user can repair has a class of its own and a code that never changes. The command line prints it as one line on stderr,
 `error: SNNC-E111: …`, and exits with 2 (with 3 where a tool is missing from the machine). Programs catch `snnc.SnncError` or one of its
 subclasses. The message says what is wrong, where, the numbers, and what helps. `SNNC_DEBUG=1` adds a traceback.
 
@@ -37,13 +40,17 @@ This page is written by `make_reference.py`; a test compares it with the classes
 """
 CLI = """# Command line
 
-Results go to stdout, notes, warnings, errors and progress to stderr. With `--json` stdout is JSON and nothing else (of a network that does not
-fit, `{"error": …}` with its numbers and the options that help). Exit codes: 0; 2 for an error
-with a [code](errors.md); 3 for a missing tool; 130 after Ctrl-C, 143 after SIGTERM, 129 after SIGHUP. Files and folders appear whole or not at all. A file
+For users of the command line: this page lists all commands and their options.
+
+Results go to stdout, notes, warnings, errors and progress to stderr. With `--json` stdout is JSON and nothing else (for a network that does not
+fit, `{"error": …}` with the numbers and the options that help). Exit codes: 0 for success; 2 for an error
+with a [code](errors.md); 3 for a missing tool; 130 after Ctrl-C, 143 after SIGTERM, 129 after SIGHUP. Files and folders appear completely or not at all. A file
 that you name is replaced, but never one that the command reads or that belongs to a project (SNNC-E418). Arrays are read from npz archives
 without pickle. This page is written by `make_reference.py`.
 """
 PYTHON = """# Python
+
+For users of the Python package: this page lists all public names.
 
 `import snnc` imports nothing heavy; names are loaded when they are first used. This page is written by `make_reference.py`.
 
@@ -54,19 +61,34 @@ A session (`snnc.compile`, `snnc.open`) has `run`, `step`, `reset`, `fit`, `pred
 
 OPTIONS = """# Options and targets
 
-What `snnc.compile` (and `snnc compile`, with dashes: `--gradient-window`) takes on which target. A machine is any target of `snnc targets` that
+For users who choose options: this page lists the options of `snnc.compile` (and of `snnc compile`, with dashes: `--gradient-window`) that each target accepts. A machine is any target of `snnc targets` that
 has tiles, on one chip or several, and any TOML file; `poptorch:MACHINE` is a package for PopTorch.
 
 - **yes**: the option has its effect.
-- **with a loss**: it changes training alone. Without a loss it is refused: [SNNC-E553](errors.md).
-- **refused**: the target has no use for it: [SNNC-E552](errors.md). The message names the targets that take it, and what to do instead.
+- **with a loss**: the option changes training only. Without a loss it is refused: [SNNC-E553](errors.md).
+- **refused**: the target has no use for it: [SNNC-E552](errors.md). The message names the targets that accept it, and an alternative.
 
-A default, given or not, is never refused, nor is a value that asks for nothing: `parts=1`, `recompute="off"`, `streaming="off"`.
-`--data` and `--seed` are taken on every target with `--run`, which runs a batch at once. `dt` is for NIR files;
-another model that is given one is refused ([SNNC-E555](errors.md)). A project that is run on another target (`--target`) keeps those of its
-options that the target takes, and a warning says so where the results may differ.
+A default value is never refused, even if it is given, and neither is a value without effect: `parts=1`, `recompute="off"`, `streaming="off"`.
+Every target accepts `--data` and `--seed` together with `--run`, which runs a batch at once. `dt` is for NIR files;
+other models refuse it ([SNNC-E555](errors.md)). A project that runs on another target (`--target`) keeps the options that this target
+accepts; a warning appears if the results may differ.
 
-This page is written by `make_reference.py` from the table that also checks the options; a test tries every cell.
+This page is written by `make_reference.py` from the table that also checks the options; a test tries every cell of it.
+
+"""
+
+
+TRAINING = """# Losses, optimisers and schedules on targets
+
+For users who train: this page lists the [losses](../howto/losses.md), [optimisers](../howto/optimizers.md) and learning rates that each target accepts. Each row is
+the text for the command line. **yes**: values, gradients and updates agree with those of the target `reference` to 1e-5, which agree with those of
+PyTorch and snnTorch to 1e-4. A code: the target refuses it before anything is built, for the reason given below the table.
+
+This page is written by `make_reference.py`, which asks each target; tests train every row, and check that no
+combination of a loss and an optimiser has a code that neither of them has alone.
+
+A package for PopTorch trains with its own `train.py`, where PopTorch accumulates (`--accumulation`) and the learning rate is constant; a
+session of it runs the network and refuses `fit` ([SNNC-E510](errors.md)).
 
 """
 
@@ -145,6 +167,30 @@ def options_page() -> str:
     return OPTIONS + "\n".join(lines) + "\n"
 
 
+def training_page() -> str:
+    net = snnc.Network("example")
+    hidden = net.population(10, snnc.LIF(beta=0.9), name=HIDDEN)
+    net.connect(net.input(8, kind="spikes"), hidden)
+    net.connect(hidden, net.population(6, snnc.LIF(beta=0.8), name="out"))
+    graph, reasons = net.graph(), dict[str, str]()
+    heads = [backend.words.partition(" ")[0] for backend in BACKENDS]
+    lines = [TRAINING + "## Losses and regularisers", "", f"| loss | {' | '.join(heads)} |", "|---" * (len(heads) + 1) + "|"]
+    lines += [_training_row(graph, text, text, "sgd:0.1", reasons) for text in loss_rows()]
+    lines += ["", "## Optimisers and their settings", "", f"| optimizer | {' | '.join(heads)} |", "|---" * (len(heads) + 1) + "|"]
+    lines += [_training_row(graph, text, "ce_count", text, reasons) for text in optimizer_rows()]
+    lines += ["", "Reasons:", "", *(f"- `{code}`: {text}" for text, code in reasons.items())]
+    lines += ["", "## Schedules", "", "Every target whose session trains accepts every schedule, and `fit(accumulate=…)`:", ""]
+    return "\n".join([*lines, *(f"- `{text}`" for text in schedule_rows())]) + "\n"
+
+
+def _training_row(graph: object, shown: str, loss: str, optimizer: str, reasons: dict[str, str]) -> str:
+    found = [refusal(backend, graph, loss, optimizer, 5) for backend in BACKENDS]
+    for error in found:
+        if error is not None:
+            reasons[error.text] = error.code
+    return f"| `{shown}` | {' | '.join('yes' if error is None else f'[{error.code}](errors.md)' for error in found)} |"
+
+
 def python_page() -> str:
     lines = [PYTHON]
     values = [(name, getattr(snnc, name)) for name in snnc.__all__]
@@ -165,8 +211,9 @@ def python_page() -> str:
 
 def main() -> None:
     here = Path(__file__).parent
-    for name, text in (("errors", errors_page()), ("cli", cli_page()), ("options", options_page()), ("python", python_page())):
-        (here / f"{name}.md").write_text(text, encoding="utf-8")
+    pages = {"errors": errors_page, "cli": cli_page, "options": options_page, "training": training_page, "python": python_page}
+    for name, page in pages.items():
+        (here / f"{name}.md").write_text(page(), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -93,7 +93,7 @@ class _Conversion:
     last: dict[str, str] = field(default_factory=dict)
 
     def add(self, name: str) -> None:
-        """Add the counterpart of node `name`; all before it is there."""
+        """Add the counterpart of node `name`, after those of its sources."""
         operation = self.old.operation(name)
         sources = [e.source for e in sorted(self.old.incoming(name), key=lambda e: (len(e.target_port), e.target_port))]
         if sources and all(s in self.steady for s in sources):

@@ -16,7 +16,7 @@ from snnc.frontends.ann2snn.running import recording, runs
 from snnc.frontends.ann2snn.samples import Samples
 
 _MOST: Final = 2**26
-"""Maximum activations of all layers that are stored at a time."""
+"""Maximum number of activations, of all layers together, that are stored at a time."""
 
 
 def scales(graph: Graph, samples: Samples, percentile: float, origins: Mapping[str, str]) -> tuple[dict[str, float], int]:

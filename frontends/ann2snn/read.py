@@ -1,4 +1,4 @@
-"""An ONNX file of a feed-forward ReLU network -> a graph whose populations are ReLU units."""
+"""Read an ONNX file of a feed-forward ReLU network as a graph whose populations are ReLU units."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from snnc.frontends.onnx.flattening.evaluate import Evaluator
 from snnc.frontends.onnx.flattening.flatten import Run
 from snnc.frontends.onnx.flattening.node import Node, NodePool, Shape
 from snnc.frontends.onnx.flattening.operation import Subgraph, parse
-from snnc.frontends.onnx.flattening.shaping import cut
+from snnc.frontends.onnx.flattening.shaping import slice_axis
 from snnc.frontends.onnx.reading.guard import refusing
 from snnc.frontends.onnx.reading.reader import opset_of, read_model
 
@@ -79,7 +79,7 @@ def read_relu_network(path: Path) -> ReluNetwork:
 def recognise(path: Path, *, compare: bool = True) -> ReluNetwork:
     """Read a file as a ReLU network only; errors as :func:`read_relu_network`.
 
-    With `compare`, what was read and the file are run on random samples and have to agree.
+    With `compare`, the network and the file are run on random samples and have to agree.
     """
     with refusing(path, "converted", "report the file"):
         network, pool, outputs = _recognised(read_model(path), path.stem)
@@ -242,7 +242,7 @@ def _compare(graph: Graph, pool: NodePool, outputs: Mapping[str, Node]) -> None:
     evaluate = Evaluator(0)
     batch = next(iter(outputs.values())).shape[0]
     rows = min(batch, _COMPARED)
-    expected = {name: evaluate(cut(pool, node, 0, 0, rows)) for name, node in outputs.items()}
+    expected = {name: evaluate(slice_axis(pool, node, 0, 0, rows)) for name, node in outputs.items()}
     shapes = {n: (rows, *o.shape) for n, o in graph.of_type(Input)}
     drawn = {n: evaluate.input(n, s) if rows == batch else evaluate.step(n, s, 0, 0) for n, s in shapes.items()}
     found = GraphRunner(graph, rows, {}).step(drawn)

@@ -65,7 +65,7 @@ class Report:
     layers
         In the order of the file.
     points
-        Over steps; the last is at all steps.
+        Accuracy over steps; the last point is at all steps.
     """
 
     output: str

@@ -14,12 +14,12 @@ from snnc.compiler.ir.shapes import port_map, size
 from snnc.frontends.ann2snn.errors import CalibrationMissingError, CalibrationShapeError, CalibrationValueError, LabelError
 
 MAX_SAMPLES: Final = 2048
-"""Samples that are used; of more, as many at equal distances."""
+"""Maximum number of samples used; of more, this many are taken at equal distances."""
 
 
 @dataclass(frozen=True, eq=False)
 class Samples:
-    """Inputs by name, [samples, *shape] each, their labels where they are known, and where they come from in the user's arrays."""
+    """Inputs by name, [samples, *shape] each, their labels if known, and a description of their origin in the user's arrays."""
 
     inputs: Mapping[str, Array]
     labels: Array | None
@@ -42,7 +42,7 @@ def check_samples(graph: Graph, arrays: Mapping[str, npt.ArrayLike], labels: npt
     graph
         The network.
     arrays
-        Each input by its name, or ``x`` where there is one input: [samples, *shape]. Class indices ``y`` [samples] may be among them.
+        Each input by its name, or ``x`` if there is one input: [samples, *shape]. Class indices ``y`` [samples] may be among them.
     labels
         Class indices, if they are a separate argument.
 
@@ -52,7 +52,7 @@ def check_samples(graph: Graph, arrays: Mapping[str, npt.ArrayLike], labels: npt
         The data do not fit the network.
     """
     wanted = {name: operation.shape for name, operation in graph.of_type(Input)}
-    given = {name: name for name in arrays}  # an array is read only where it is asked for
+    given = {name: name for name in arrays}  # arrays are read on access
     if len(wanted) == 1 and "x" in given and next(iter(wanted)) not in given:
         given[next(iter(wanted))] = given.pop("x")
     missing = [n for n in wanted if n not in given]

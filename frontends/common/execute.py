@@ -182,7 +182,7 @@ def _windowed(name: str, operation: Conv | Pool, shape: Shape) -> Layer:
 
 
 def step_order(graph: Graph) -> list[str]:
-    """Return the nodes so that each comes after what it reads in the same step; ties keep the order of insertion."""
+    """Return the nodes, each after those that it reads in the same step; ties keep the order of insertion."""
     rank = {name: number for number, name in enumerate(graph.names)}
     same: nx.DiGraph[str] = nx.DiGraph()
     same.add_nodes_from(graph.names)

@@ -70,10 +70,10 @@ class Wiring:
     def fetch(self, node: NetworkNode, port: str) -> Tap:
         """Read a node, a part of one or a group."""
         match node:
-            case View(parent=parent, cuts=cuts):
+            case View(parent=parent, slices=slices):
                 tap = self.fetch(parent, port)
-                for cut in cuts:
-                    tap = self.append(tap, Slice(*cut), f"{self.label}_part")
+                for ends in slices:
+                    tap = self.append(tap, Slice(*ends), f"{self.label}_part")
                 return tap
             case NodeGroup(members=members):
                 taps = [self.fetch(member, port) for member in members]
@@ -148,7 +148,7 @@ def part_text(where: str, chain: Sequence[Connection], number: int) -> str:
 def split_rows(branches: Sequence[Branch], ranges: Sequence[tuple[int, int]]) -> list[tuple[Branch, ...]] | None:
     """Return for each range of the outputs (along their first axis) its branches.
 
-    None if one has no weight that divides into such parts, or one of the parts would be empty.
+    None if a branch has no weight that can be divided in this way, or if a part would be empty.
     """
     found = []
     for start, stop in ranges:

@@ -31,12 +31,12 @@ def dissolve(links: Iterable[DelayedEdge], passing: Iterable[str]) -> tuple[list
     for link in links:
         into[link.target].append(link)
         out_of[link.source].append(link)
-    gone: set[str] = set()
+    removed: set[str] = set()
     for name in passing:
         before, after = into[name], out_of[name]
         if min(len(before), len(after)) != 1 or any(link.target == name for link in after):
             continue
-        gone.add(name)
+        removed.add(name)
         joined = [DelayedEdge(b.source, a.target, b.delay + a.delay) for b in before for a in after]
         for link in before:
             out_of[link.source].remove(link)
@@ -46,4 +46,4 @@ def dissolve(links: Iterable[DelayedEdge], passing: Iterable[str]) -> tuple[list
             out_of[link.source].append(link)
             into[link.target].append(link)
         del into[name], out_of[name]
-    return [link for found in into.values() for link in found], gone
+    return [link for found in into.values() for link in found], removed

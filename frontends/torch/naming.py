@@ -67,7 +67,7 @@ def copy_learnable(graph: Graph, module: Any) -> None:
     for name, population in graph.of_type(Population):
         ours = _parameters(population)
         own = {n: t for n, t in trained.items() if n.rpartition(".")[0] == name}
-        others = {} if name in owners else trained  # a layer of that name says itself what it learns
+        others = {} if name in owners else trained  # a layer of that name defines what it learns
         found = {p for p, value in ours.items() for n, t in (own or others).items() if _fits(n, t, p, value)}
         replace_operation(graph, name, replace(population, learnable=population.learnable | found))
 

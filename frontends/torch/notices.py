@@ -1,4 +1,4 @@
-"""Differences between training in snnc and training the module; the sentences are shown at the start of a training."""
+"""Differences between training in snnc and training the module; the sentences are shown when training starts."""
 
 from __future__ import annotations
 

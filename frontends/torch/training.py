@@ -26,7 +26,7 @@ from snnc.frontends.torch.states import CallPattern, run_example
 STATISTICS: Final = ".statistics"
 """End of the name of the population that holds the statistics of a normalisation."""
 _LARGEST: Final = 4096
-"""Values of a dropout without channels; its place is marked by a square matrix."""
+"""Maximum number of values of a dropout without channels; a square matrix marks its place."""
 _VECTORS: Final = (2, 3)
 """Axes of values without space: [B, n], or [T, B, n]."""
 _IMAGES: Final = (4, 5)
@@ -49,7 +49,7 @@ class TrainingLayers:
     parts: Mapping[str, Any] = field(default_factory=dict)
     markers: Mapping[str, Array] = field(default_factory=dict)
     each_step: frozenset[str] = frozenset()
-    """Layers that draw, or measure, anew at every step."""
+    """Layers that draw a mask, or measure statistics, at every step."""
 
     def place(self, graph: Graph) -> None:
         """Replace the marked layers of `graph` with dropout and batch normalisation, in place.

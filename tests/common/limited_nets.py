@@ -1,5 +1,7 @@
 """Networks whose sources drop spikes, and trainings that an engine must repeat as the reference does them: losses, weights, counts."""
 
+from itertools import pairwise
+
 import cpu_projects
 import numpy as np
 import pytest
@@ -7,6 +9,7 @@ from indexed_nets import choosing, convolutional, sparse_recurrent
 from nets import dense, feedback, recurrent
 from poplar_projects import several_inputs
 
+import snnc
 from snnc.backends.reference.engine import ReferenceEngine
 from snnc.compiler.losses import parse_loss
 from snnc.compiler.losses.optimizers import SGD
@@ -20,6 +23,16 @@ NETS = {make.__name__: make for make in (recurrent, several_inputs, convolutiona
 
 def events(random):
     return dense(random, kind="spikes")
+
+
+def strokes():
+    """Four layers of leaky integrate-and-fire neurons that fire in every layer from the start."""
+    net = snnc.Network("strokes", seed=2)
+    layers = (("a", 20), ("b", 16), ("c", 12), ("y", 4))
+    sources = [net.input(24), *(net.population(neurons, snnc.LIF(beta=0.9), name=name) for name, neurons in layers)]
+    for source, target in pairwise(sources):
+        net.connect(source, target, snnc.Dense(init=snnc.Normal(std=0.6)))
+    return net
 
 
 def program_of(make, limit=None, window=None, optimizer=None):

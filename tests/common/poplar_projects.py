@@ -10,7 +10,7 @@ from nets import delayed, dense, feedback, join, learnable, linear, of_model, re
 from snnc.backends.poplar.emit import emit_poplar
 from snnc.backends.poplar.engine import PoplarEngine, open_engine
 from snnc.backends.reference.engine import ReferenceEngine
-from snnc.compiler.files.temporary import HeldFolder
+from snnc.compiler.files.temporary import TemporaryFolder
 from snnc.compiler.ir.graph import FileLayout, Flatten, Graph, Input, OneToOne, Output, Population
 from snnc.compiler.ir.plan import Plan
 from snnc.compiler.ir.step_program import StepProgram
@@ -129,7 +129,7 @@ CASES = {
 
 @lru_cache(maxsize=1)
 def workplace():
-    return HeldFolder(prefix="snnc-poplar-")
+    return TemporaryFolder(prefix="snnc-poplar-")
 
 
 @lru_cache(maxsize=32)

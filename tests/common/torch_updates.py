@@ -21,11 +21,15 @@ OPTIMIZERS = {
     "clip norm": SGD(0.05, 0.9, clip_norm=0.05, weight_decay=0.1),
     "both clips": AdamW(1e-2, clip_value=0.02, clip_norm=0.05),
     "groups": AdamW(1e-2, weight_decay=0.3, groups=GROUPS),
+    "l1 and bound": Adam(1e-2, l1=0.02, bound=0.25),
+    "l1 of groups": SGD(
+        0.05, 0.9, l1=0.1, clip_norm=0.05, groups=(Group("*.bias", l1=0.0, weight_decay=0.1), Group("rec.*", bound=0.1, lr=0.5))
+    ),
     "groups of sgd": SGD(0.05, 0.9, groups=GROUPS),
 }
 """Everything that an optimiser can do, each with numbers that matter."""
 UPDATES = 20
-_PLAIN = {"name", "groups", "accumulate", "loss_scale", "clip_value", "clip_norm", "beta1", "beta2", "epsilon"}
+_PLAIN = {"name", "groups", "accumulate", "loss_scale", "clip_value", "clip_norm", "beta1", "beta2", "epsilon", "l1", "bound"}
 
 
 def torch_optimizer(optimizer, named):
@@ -42,6 +46,12 @@ def torch_optimizer(optimizer, named):
         decay = optimizer.weight_decay if own.weight_decay is None else own.weight_decay
         groups.append({"params": [tensor], "lr": optimizer.lr * own.lr, "weight_decay": decay})
     return kinds[optimizer.name](groups, **given)
+
+
+def of_group(optimizer, label, name):
+    """A setting of the group that a parameter is in."""
+    own = next((getattr(g, name) for g in optimizer.groups if fnmatchcase(label, g.pattern)), None)
+    return getattr(optimizer, name) if own is None else own
 
 
 def largest_difference(engine, program, batches):
@@ -64,7 +74,12 @@ def largest_difference(engine, program, batches):
             torch.nn.utils.clip_grad_value_(tensors.values(), optimizer.clip_value)
         if optimizer.clip_norm is not None:
             torch.nn.utils.clip_grad_norm_(tensors.values(), optimizer.clip_norm)
+        for label, tensor in tensors.items():
+            tensor.grad += of_group(optimizer, label, "l1") * tensor.sign()
         theirs.step()
+        for label, tensor in tensors.items():
+            if (bound := of_group(optimizer, label, "bound")) is not None:
+                tensor.clamp_(-bound, bound)
         worst = max(worst, *(float(np.abs(found[name] - tensors[label].numpy()).max()) for label, name in named.items()))
     moved = max(float(np.abs(found[name] - start[name]).max()) for name in named.values())
     assert moved > 1e-2, "the updates hardly change anything"

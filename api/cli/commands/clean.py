@@ -36,13 +36,13 @@ def clean(
         if not place.is_dir():
             raise CleanFolderError(f"{str(place)!r} is not a folder; name folders to which snnc wrote, or none.")
     both = cache == leftovers
-    kept, busy = in_cache() if cache or both else ([], 0)
-    waste: list[Waste] = [*kept, *(left_over(places) if leftovers or both else [])]
+    cached, busy = in_cache() if cache or both else ([], 0)
+    waste: list[Waste] = [*cached, *(left_over(places) if leftovers or both else [])]
     gone = waste if dry_run else remove(waste)
     total = sum(one.bytes for one in gone)
     if as_json:
-        things = [{"what": one.what, "path": str(one.path), "bytes": one.bytes} for one in gone]
-        result_json({"dry_run": dry_run, "bytes": total, "in_use": busy, "stayed": len(waste) - len(gone), "removed": things})
+        removed = [{"what": one.what, "path": str(one.path), "bytes": one.bytes} for one in gone]
+        result_json({"dry_run": dry_run, "bytes": total, "in_use": busy, "stayed": len(waste) - len(gone), "removed": removed})
         return
     for what, where in (("cache", f" in {cache_dir()}"), ("leftover", "")):
         chosen = [one for one in gone if one.what == what]
@@ -59,7 +59,7 @@ def clean(
 
 
 def _things(count: int) -> str:
-    return f"{count:,} {'thing' if count == 1 else 'things'}"
+    return f"{count:,} {'item' if count == 1 else 'items'}"
 
 
 def _bytes(count: int) -> str:

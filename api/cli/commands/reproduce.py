@@ -11,19 +11,19 @@ from snnc.cli.console import note, result
 
 
 def reproduce(
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="FOLDER", help="Where the page, drawings and numbers go.")] = Path(
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="FOLDER", help="Folder for the page, drawings and numbers.")] = Path(
         "reproduction"
     ),
     only: Annotated[str, typer.Option("--only", metavar="PATTERNS", help="Only figures of these names: 'activity,scaling'.")] = "*",
     quick: Annotated[bool, typer.Option("--quick", help="Fewer points of each figure: minutes instead of an hour.")] = False,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with the results that the folder holds.")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Continue with the results in the folder.")] = False,
     listing: Annotated[bool, typer.Option("--list", help="Print the names of the figures, and stop.")] = False,
 ) -> None:
-    """Draw the figures of the two papers that snnc stands on, and answer their claims: one page, with the numbers as CSV and JSON.
+    """Draw the figures of the two papers that snnc is based on and check their claims: one page, with the numbers as CSV and JSON.
 
-    Predicted, emulated, measured and published numbers are never one line. Rows of GPUs are those of a file of earlier measurements, with
-    device and date; rows of IPUs are predicted. Each row runs in a process of its own and is kept at once: an interrupted run goes on with
-    --resume.
+    Predicted, emulated, measured and published numbers are never in one series. Rows of GPUs come from a file of earlier measurements, with
+    device and date; rows of IPUs are predicted. Each row runs in its own process and is stored at once; --resume continues an interrupted
+    run.
 
     Example: snnc reproduce --quick --output reproduction
     """

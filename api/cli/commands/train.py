@@ -41,14 +41,14 @@ class TrainArguments:
         float | None, typer.Option("--bin-duration", metavar="SECONDS", help="Length of all steps, instead of --bin-time.")
     ] = None
     downsample: Annotated[
-        int | None, typer.Option("--downsample", help="How many neighbouring channels, or rows and columns, of events become one.")
+        int | None, typer.Option("--downsample", help="Number of neighbouring channels, or rows and columns, that become one.")
     ] = None
     polarity: Annotated[str | None, typer.Option("--polarity", help="Off and on events: channels (default) or merged.")] = None
-    encoder: Annotated[str | None, typer.Option("--encoder", help="Of images: rate (default), latency or repeat.")] = None
+    encoder: Annotated[str | None, typer.Option("--encoder", help="Encoder of images: rate (default), latency or repeat.")] = None
     recipe: Annotated[
         Path | None, typer.Option("--recipe", help="A TOML file with the settings of the training; options given here take precedence.")
     ] = None
-    epochs: Annotated[int | None, typer.Option("--epochs", help="How often to go through the data (default 1).")] = None
+    epochs: Annotated[int | None, typer.Option("--epochs", help="Number of passes over the data (default 1).")] = None
     first_epoch: Annotated[
         int | None,
         typer.Option(
@@ -168,6 +168,11 @@ def train(context: typer.Context, given: TrainArguments) -> None:
     _show(folder, history, cycles, given.as_json)
 
 
+_SETTINGS: Final = (
+    *("epochs", "first_epoch", "lr", "gradient_window", "capacity", "accumulate", "seed", "metrics", "monitor", "patience", "min_delta"),
+    *("best", "restore_best", "log", "tensorboard", "checkpoint_every"),
+)
+"""Options that are settings of the training."""
 _FIT_NAMES: Final = {"lr": "learning_rate"}
 """Names of arguments of ``fit``, where options have other names."""
 
@@ -177,9 +182,7 @@ def _settings(given: TrainArguments) -> dict[str, Any]:
     from snnc.backends.folders.manifest import BEST
     from snnc.recipe import number_or_text, read_recipe
 
-    names = ("epochs", "first_epoch", "lr", "gradient_window", "capacity", "accumulate", "seed", "metrics", "monitor", "patience")
-    names += ("min_delta", "best", "restore_best", "log", "tensorboard", "checkpoint_every")
-    values = {_FIT_NAMES.get(name, name): getattr(given, name) for name in names}
+    values = {_FIT_NAMES.get(name, name): getattr(given, name) for name in _SETTINGS}
     found = {} if given.recipe is None else read_recipe(given.recipe)
     found |= {name: value for name, value in values.items() if not (value is None or value is False or value == [])}
     if given.lr is not None:
@@ -224,11 +227,11 @@ def _fit(
     from snnc.backends.training.saving.checkpoint import Checkpoints
     from snnc.backends.training.updates.ranks import leads
 
-    tell = note if as_json else result_now
+    print_epoch = note if as_json else result_now
 
     def show_epoch(epoch: Epoch) -> None:
         if leads():
-            tell(epoch.text)
+            print_epoch(epoch.text)
             accuracy[:] = [] if epoch.validation is None else [f", accuracy {100 * epoch.validation.accuracy:.1f} %"]
 
     accuracy: list[str] = []

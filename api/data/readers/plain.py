@@ -187,11 +187,11 @@ def npz(path: str | Path, x: str = "x", y: str = "y", *, timed: bool = True) -> 
     """
     file = Path(path)
     with opened_file(file):
-        held = Archive(file)
+        archive = Archive(file)
     for name in (x, y):
-        if name not in held:
-            raise MissingArrayError(f"{str(file)!r} has no array {name!r}; it holds {', '.join(sorted(held)) or 'none'}.")
-    return row_set(str(file), ArrayRows(held[x]), ArrayRows(held[y]), timed)
+        if name not in archive:
+            raise MissingArrayError(f"{str(file)!r} has no array {name!r}; it holds {', '.join(sorted(archive)) or 'none'}.")
+    return row_set(str(file), ArrayRows(archive[x]), ArrayRows(archive[y]), timed)
 
 
 def row_set(name: str, x: OpenableRows, y: OpenableRows, timed: bool, classes: int | None = None, scale: float | None = None) -> DataSet:

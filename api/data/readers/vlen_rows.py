@@ -88,8 +88,8 @@ def rows_of(file: int, dataset: Any) -> VlenRows:
             if count:
                 if heap not in objects:
                     objects[heap] = dict(_objects(file, heap))
-                begin[number], held = objects[heap][which]
-                if held != size[number]:
+                begin[number], length = objects[heap][which]
+                if length != size[number]:
                     raise UnplacedError
     except (KeyError, struct.error, OverflowError, OSError, ValueError) as error:
         raise UnplacedError from error
@@ -109,9 +109,9 @@ def _references(file: int, dataset: Any) -> Array:
         chunk = dataset.id.get_chunk_info(index)
         if chunk.filter_mask or chunk.byte_offset is None:
             raise UnplacedError
-        held = np.frombuffer(os.pread(file, chunk.size, chunk.byte_offset), _REFERENCE)
+        references = np.frombuffer(os.pread(file, chunk.size, chunk.byte_offset), _REFERENCE)
         at = chunk.chunk_offset[0]
-        found[at : at + len(held)] = held[: rows - at]
+        found[at : at + len(references)] = references[: rows - at]
     return found
 
 
@@ -123,13 +123,13 @@ def _objects(file: int, heap: int) -> Iterator[tuple[int, tuple[int, int]]]:
     at = _COLLECTION.size
     heads = _reader(file, heap, size)
     while at + _OBJECT.size <= size:
-        which, _, held = _OBJECT.unpack(heads(at))
+        which, _, length = _OBJECT.unpack(heads(at))
         if which == 0:
             return
-        if at + _OBJECT.size + held > size:
+        if at + _OBJECT.size + length > size:
             raise UnplacedError
-        yield which, (heap + at + _OBJECT.size, held)
-        at += _OBJECT.size + -(-held // 8) * 8
+        yield which, (heap + at + _OBJECT.size, length)
+        at += _OBJECT.size + -(-length // 8) * 8
 
 
 def _reader(file: int, heap: int, size: int) -> Callable[[int], bytes]:

@@ -7,10 +7,10 @@ from itertools import groupby
 from typing import Final
 
 from snnc.compiler.ir.plan import Plan
+from snnc.compiler.tiles.exchange.places import FREE, RELAYED, LayerPlaces
 from snnc.report.limits import holder
 from snnc.report.pictures.machine_grid import Grid, grid_of
 from snnc.report.pictures.palette import EMPTY, RELAY, layer_colour, mixed
-from snnc.report.places import FREE, RELAYED, LayerPlaces
 
 JOINED: Final = 6000
 """Smallest number of tiles for which equal neighbours are drawn as one rectangle."""

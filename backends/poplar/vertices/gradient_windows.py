@@ -82,7 +82,7 @@ def _stage_two(net: PoplarNetwork, assembly: Assembly, store: Store, bus: BusPla
         "Parts", f"{bus.id}_counts", f'layout.kept({relays}, poplar::UNSIGNED_INT, "{bus.id}_counts", 1)', "entries of the window before"
     )
     limited = net.limited(bus, backward=True)
-    numbers = f"Layout::samples({bus.id}_near_number, r)"
+    numbers = f"Layout::samples({bus.id}_support_number, r)"
     vertex, title = remember(net.costs), "Remembers how many entries a window holds."
     fields = connected(vertex, {"samples": "r.samples", "number": numbers, "counts": f"{counts}[r.index]"})
     name = assembly.codelet(vertex, title, bus.id, fields)
@@ -110,7 +110,7 @@ def window_variables(assembly: Assembly, store: Store, bus: BusPlan) -> None:
     """Declare the windows of the backward pass: neurons that receive gradient, and the previous iteration's gradients with their ids."""
     assert bus.gradient is not None
     relays, capacity = f"{store.buffer}_relays", bus.gradient.capacity
-    for part, comment in (("near", f"bus {bus.id}: what takes gradient"), ("back", f"bus {bus.id}: whose gradients come")):
+    for part, comment in (("support", f"bus {bus.id}: what takes gradient"), ("back", f"bus {bus.id}: whose gradients come")):
         ids, numbers = f"{bus.id}_{part}_ids", f"{bus.id}_{part}_number"
         assembly.variable("Tensor", ids, f'layout.window({relays}, {store.poplar_type}, "{ids}", {store.room(capacity)})', comment)
         assembly.variable("Tensor", numbers, f'layout.window({relays}, poplar::UNSIGNED_INT, "{numbers}", 2)', "spikes, entries")
@@ -129,15 +129,15 @@ def shown_body(net: PoplarNetwork, index: int, bus: BusPlan) -> Body:
     }
 
 
-def near_values(store: Store, index: int, bus: BusPlan) -> Values:
+def support_values(store: Store, index: int, bus: BusPlan) -> Values:
     """Return C++ expressions, by field, with which a relay shows a window of the backward pass."""
     assert bus.gradient is not None
     return {
         f"entries{index}": bus.gradient.capacity,
-        f"near_room{index}": store.room(bus.gradient.capacity),
+        f"support_room{index}": store.room(bus.gradient.capacity),
         f"kept{index}": bus.width if bus.mode == "exact" else bus.capacity,
-        f"near_ids{index}": f"Layout::samples({bus.id}_near_ids, r)",
-        f"near_number{index}": f"Layout::samples({bus.id}_near_number, r)",
+        f"support_ids{index}": f"Layout::samples({bus.id}_support_ids, r)",
+        f"support_number{index}": f"Layout::samples({bus.id}_support_number, r)",
         f"back_ids{index}": f"Layout::samples({bus.id}_back_ids, r)",
         f"back_number{index}": f"Layout::samples({bus.id}_back_number, r)",
     }

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from snnc.backends.poplar.network import PoplarNetwork
 from snnc.backends.poplar.parts import Assembly, Body, Values, VertexLoop, class_name, connected
-from snnc.backends.poplar.vertices.updates import FACTOR, clips, connected_update, kept_arrays, rates_of
+from snnc.backends.poplar.vertices.updates import FACTOR, clips, connected_update, optimizer_arrays, rates_of
 from snnc.compiler.tiles.indexed.plan_tables import IndexedConnection
 from snnc.compiler.tiles.indexed.tables import IndexTables, TableForm
 from snnc.compiler.tiles.vertices.block_vertices import NUMBERS, BlockLink
@@ -205,7 +205,7 @@ def _add_update(net: PoplarNetwork, assembly: Assembly, found: IndexedConnection
         "count": "o.count",
         "parts": net.plan.target.workers,
     }
-    for moment in kept_arrays(net):
+    for moment in optimizer_arrays(net):
         _owned(assembly, f"{id_}_owners", f"{id_}_{moment}", "")
         _shown(net, assembly, found, "SETTING" if moment == "kept" else "MOMENT", "", moment, at + 1, writable=True)
         values[moment] = f"{id_}_{moment}[o.index]"

@@ -29,8 +29,8 @@ class Incoming(BlockLink):
     @property
     def template(self) -> str:
         """Stem of the template that prints it."""
-        if self.link.quiet:
-            return "dense_quiet"
+        if self.link.sparse_values:
+            return "dense_sparse_values"
         kind = self.connection.kind if self.tables is None else "maximum" if self.link.chooses else "indexed"
         return f"{kind}_{'events' if self.link.events else 'values'}"
 
@@ -79,8 +79,8 @@ class Incoming(BlockLink):
 
     def _amounts(self) -> dict[str, str]:
         i = self.index
-        loud = f"loud_rows(&values{i}[0], width{i}, samples)"
-        return {**BLOCK, "entries": f"entries_of(&number{i}[0], samples)", "width": f"width{i}", "loud": loud}
+        nonzero = f"nonzero_rows(&values{i}[0], width{i}, samples)"
+        return {**BLOCK, "entries": f"entries_of(&number{i}[0], samples)", "width": f"width{i}", "nonzero": nonzero}
 
 
 def incoming(net: PoplarNetwork, population: str) -> tuple[Incoming, ...]:
@@ -112,7 +112,7 @@ def window_values(net: PoplarNetwork, links: Iterable[Incoming], backward: bool 
         bus, i = net.buses[link.connection.id], link.index
         if link.link.events:
             gradient = bus.gradient if backward else None
-            window, capacity = (bus.id, bus.capacity) if gradient is None else (f"{bus.id}_near", gradient.capacity)
+            window, capacity = (bus.id, bus.capacity) if gradient is None else (f"{bus.id}_support", gradient.capacity)
             values[f"ids{i}"] = f"Layout::samples({window}_ids, b)"
             values[f"number{i}"] = f"Layout::samples({window}_number, b)"
             values[f"room{i}"] = net.stores[bus.buffer].room(capacity)

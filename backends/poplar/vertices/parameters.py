@@ -9,7 +9,7 @@ from typing import Final
 
 from snnc.backends.poplar.network import PoplarNetwork
 from snnc.backends.poplar.parts import Assembly, VertexLoop, class_name, connected
-from snnc.backends.poplar.vertices.updates import FACTOR, clips, connected_update, kept_arrays, rates_of
+from snnc.backends.poplar.vertices.updates import FACTOR, clips, connected_update, optimizer_arrays, rates_of
 from snnc.compiler.ir.step_program import ConnectionInfo
 from snnc.compiler.tiles.vertices.parameter_vertices import pack_rows, sum_private, weight_rows
 
@@ -20,7 +20,7 @@ PACKED_ROWS: Final = "weight_rows_packed"
 
 
 @dataclass(frozen=True)
-class Placed:
+class PlacedParameter:
     """A parameter with the population whose blocks hold it.
 
     `form` is "dense" ([inputs][neurons]), "wide" (one value a neuron) or "shared" (one value for all).
@@ -37,14 +37,14 @@ class Placed:
     half: bool
 
     @property
-    def kept(self) -> str:
+    def layout_function(self) -> str:
         """How it lies: the layout's function."""
         if self.half:
             return "half_weights"
         return "weights" if self.form == "dense" else "rows"
 
 
-def placed_parameters(net: PoplarNetwork) -> Iterator[Placed]:
+def placed_parameters(net: PoplarNetwork) -> Iterator[PlacedParameter]:
     """All parameters that the program uses, once each."""
     learned = {op.parameter for op in net.program.update} if net.training else set()
     shown: set[str] = set()
@@ -63,12 +63,12 @@ def placed_parameters(net: PoplarNetwork) -> Iterator[Placed]:
                 yield _weight(net, connection, connection.weight, connection.weight in learned)
 
 
-def _placed(net: PoplarNetwork, name: str, population: str, form: str, order: str, rows: str, learned: bool) -> Placed:
-    parameter = net.program.parameters[name]
-    return Placed(name, population, form, net.program.buffers[name].shape or (1,), order, rows, learned, parameter.label, parameter.half)
+def _placed(net: PoplarNetwork, name: str, population: str, form: str, order: str, rows: str, learned: bool) -> PlacedParameter:
+    parameter, shape = net.program.parameters[name], net.program.buffers[name].shape or (1,)
+    return PlacedParameter(name, population, form, shape, order, rows, learned, parameter.label, parameter.half)
 
 
-def _weight(net: PoplarNetwork, connection: ConnectionInfo, name: str, learned: bool) -> Placed:
+def _weight(net: PoplarNetwork, connection: ConnectionInfo, name: str, learned: bool) -> PlacedParameter:
     target = connection.target
     if connection.kind == "dense":
         inputs = net.size(connection.source_buffer)
@@ -93,11 +93,11 @@ def add_parameters(net: PoplarNetwork, assembly: Assembly) -> None:
             _source_numbers(net, assembly, connection, connection.weight)
 
 
-def _shape(placed: Placed) -> str:
+def _shape(placed: PlacedParameter) -> str:
     return "{" + ", ".join(map(str, placed.shape)) + "}"
 
 
-def _variables(assembly: Assembly, placed: Placed) -> None:
+def _variables(assembly: Assembly, placed: PlacedParameter) -> None:
     name, p = placed.name, placed.population
     comment = f"parameter {placed.label}"
     if placed.form == "shared":
@@ -106,7 +106,7 @@ def _variables(assembly: Assembly, placed: Placed) -> None:
         assembly.refresh.append(f"to_readers.add({name}.broadcast({p}.groups.size(), 0), {name}_copies.all);")
         whole = name
     else:
-        assembly.variable("Parts", name, f'layout.{placed.kept}({p}, "{name}", {placed.rows})', comment)
+        assembly.variable("Parts", name, f'layout.{placed.layout_function}({p}, "{name}", {placed.rows})', comment)
         if placed.learned:
             assembly.refresh.append(f"spread({p}, {name}, to_replicas);")
         whole = f"{name}.all"
@@ -116,14 +116,17 @@ def _variables(assembly: Assembly, placed: Placed) -> None:
         assembly.tensors.append(f'tensor("{name}", SNNC_PARAMETER, {_shape(placed)}, {whole}, {placed.order}, true);')
 
 
-def _gradient(net: PoplarNetwork, assembly: Assembly, placed: Placed) -> None:
+def _gradient(net: PoplarNetwork, assembly: Assembly, placed: PlacedParameter) -> None:
     name, p, order = placed.name, placed.population, placed.order
     if placed.form == "shared":
         sums = assembly.variable("Parts", f"d_{name}", f'layout.block_numbers({p}, "d_{name}")', f"private gradients of {placed.label}")
         total = f"{sums}.range(0, 1)"
     else:
         sums = assembly.variable(
-            "Sums", f"d_{name}", f'layout.block_{placed.kept}({p}, "d_{name}", {placed.rows})', f"private gradients of {placed.label}"
+            "Sums",
+            f"d_{name}",
+            f'layout.block_{placed.layout_function}({p}, "d_{name}", {placed.rows})',
+            f"private gradients of {placed.label}",
         )
         assembly.forget("backward", f"{sums}.others")
         total, order = f"totals({p}, {sums})", f"first_replica({p}, {order})"
@@ -134,7 +137,7 @@ def _gradient(net: PoplarNetwork, assembly: Assembly, placed: Placed) -> None:
     assembly.tensors.append(f'tensor("d_{name}", SNNC_GRADIENT, {_shape(placed)}, {total}, {order}, false);')
 
 
-def _update(net: PoplarNetwork, assembly: Assembly, placed: Placed) -> None:
+def _update(net: PoplarNetwork, assembly: Assembly, placed: PlacedParameter) -> None:
     name, p = placed.name, placed.population
     shared = placed.form == "shared"
     others = f"d_{name}.range(1, {p}.blocks.size())" if shared else f"other_sums({p}, d_{name}, g)"
@@ -148,7 +151,7 @@ def _update(net: PoplarNetwork, assembly: Assembly, placed: Placed) -> None:
         "count": 1 if shared else f"own_share({p}, {name}, g).numElements()",
         "parts": parts,
     }
-    for moment in kept_arrays(net):
+    for moment in optimizer_arrays(net):
         kept = f"{name}_{moment}"
         if shared:
             assembly.variable("Tensor", kept, f'layout.on_tile(poplar::FLOAT, {{1}}, "{kept}", {p}.groups[0].tile)')

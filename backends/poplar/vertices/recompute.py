@@ -72,7 +72,7 @@ def half_slots(net: PoplarNetwork) -> tuple[str, str]:
 
 
 def _slot(net: PoplarNetwork, step: str, more: int, size: str = "size") -> str:
-    return f"{step} % {net.plan.segments.steps_kept + more} * {size}" if net.plan.segment else f"{step} * {size}"
+    return f"{step} % {net.plan.segments.steps_in_history + more} * {size}" if net.plan.segment else f"{step} * {size}"
 
 
 def add_recompute(net: PoplarNetwork, assembly: Assembly) -> None:

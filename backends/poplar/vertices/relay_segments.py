@@ -67,29 +67,30 @@ def counters(net: PoplarNetwork) -> list[tuple[str, str]]:
     """Variables that the forward pass counts in, and what makes a tensor of each."""
     found = [(f"{name}_lost_near", ".all") for name, store in net.stores.items() if store.drops_support]
     found += [(f"{bus.id}_lost", ".all") for bus in net.plan.buses if bus.kind == "events" and bus.capacity < bus.width]
+    found += [(f"{name}_dropped", ".all") for name, store in net.stores.items() if store.limited]
     return found + ([("forward_round_count", "")] if net.further.forward else [])
 
 
 def add_relay_boundaries(net: PoplarNetwork, assembly: Assembly, store: Store) -> None:
     """Add what the relays of a population keep at boundaries, and the vertices that copy it; nothing if all lags are 1."""
-    name, behind = store.buffer, net.plan.segments.steps_behind(_lag(net, store))
-    if not keeps_behind(net, store):
+    name, behind = store.buffer, net.plan.segments.steps_before(_lag(net, store))
+    if not keeps_boundary_steps(net, store):
         return
-    for part, kind, width in held(store):
+    for part, kind, width in stored_parts(store):
         rows = f"{'1' if net.plan.streamed == 'boundaries' else '(SEGMENTS - 1)'} * {behind} * {width}"
-        kept = kept_name(name, part)
+        kept = boundary_name(name, part)
         made = f'layout.kept({name}_relays, {kind}, "{kept}", {rows})'
         assembly.forget("forward", assembly.variable("Parts", kept, made, "at boundaries"))
     for compute_set in (SAVE, RESTORE):
         _add_boundary(net, assembly, store, compute_set, behind)
 
 
-def keeps_behind(net: PoplarNetwork, store: Store) -> bool:
+def keeps_boundary_steps(net: PoplarNetwork, store: Store) -> bool:
     """Whether relays of a source keep something at boundaries."""
-    return not store.external and net.plan.segments.steps_behind(_lag(net, store)) > 0
+    return not store.external and net.plan.segments.steps_before(_lag(net, store)) > 0
 
 
-def held(store: Store) -> list[tuple[str, str, int]]:
+def stored_parts(store: Store) -> list[tuple[str, str, int]]:
     """What a step of a sample is made of: part, type in Poplar, elements."""
     if store.bits:
         return [("bits", "poplar::UNSIGNED_INT", bit_words(store.width))]
@@ -99,19 +100,19 @@ def held(store: Store) -> list[tuple[str, str, int]]:
     return [("ids", store.poplar_type, store.stored), *((part, "poplar::UNSIGNED_INT", 1) for part in counts)]
 
 
-def kept_name(buffer: str, part: str) -> str:
+def boundary_name(buffer: str, part: str) -> str:
     """Variable that holds a part of a relay's steps at boundaries."""
     return f"{buffer}_kept_{part}"
 
 
 def _add_boundary(net: PoplarNetwork, assembly: Assembly, store: Store, compute_set: str, behind: int) -> None:
-    name, parts = store.buffer, held(store)
+    name, parts = store.buffer, stored_parts(store)
     vertex = relay_boundary(net.costs, store.stored_spikes if store.kind == "events" else None)
     values = boundary_values(net, store.owner, compute_set, "r")
     values |= {"lag": _lag(net, store), "before": int(store.before), "behind": behind}
     values["stored" if parts[0][0] == "ids" else "width"] = parts[0][2]
     for part, *_ in parts:
-        values |= {part: f"{name}_{part}[r.index]", f"kept_{part}": f"{kept_name(name, part)}[r.index]"}
+        values |= {part: f"{name}_{part}[r.index]", f"kept_{part}": f"{boundary_name(name, part)}[r.index]"}
     body: Body = {
         "slot": slot(net, store, "t"),
         "row": "0" if net.plan.streamed == "boundaries" else "(start / segment - 1)",

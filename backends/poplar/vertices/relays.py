@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, TypeAlias
 
+from snnc.backends.codegen.printing import c_literal
 from snnc.backends.poplar.network import PoplarNetwork, Store
 from snnc.backends.poplar.parts import Assembly, Body, VertexLoop, class_name, connected
-from snnc.backends.poplar.vertices.gradient_windows import near_values, shown_body, window_variables
-from snnc.backends.poplar.vertices.relay_segments import add_relay_boundaries, held, host_ring, in_segments, keep_count, slot, slots
+from snnc.backends.poplar.vertices.gradient_windows import shown_body, support_values, window_variables
+from snnc.backends.poplar.vertices.relay_segments import add_relay_boundaries, host_ring, in_segments, keep_count, slot, slots, stored_parts
 from snnc.compiler.ir.plan import BusPlan
+from snnc.compiler.lowering.spike_limits import LOWEST
 from snnc.compiler.tiles.relays.buses import bit_words
 from snnc.compiler.tiles.vertices.control_vertices import CLOCK_VERTEX
 from snnc.compiler.tiles.vertices.relay_vertices import (
@@ -66,7 +68,7 @@ def add_relays(net: PoplarNetwork, assembly: Assembly, store: Store) -> None:
     elif store.before:
         _initial(net, assembly, store)
     if net.fused:
-        _tell_iteration(net, assembly, store)
+        _advance_iteration(net, assembly, store)
     if store.external or store.kind == "values":
         _show(net, assembly, store, _forward_set(net), store.buses, forward=True)
     else:
@@ -105,12 +107,14 @@ def _variables(net: PoplarNetwork, assembly: Assembly, store: Store) -> None:
                 "Parts",
                 f"{name}_ends",
                 f'layout.kept({relays}, poplar::UNSIGNED_INT, "{name}_ends", {slots(net, store)})',
-                "with neurons near",
+                "with neurons in the support",
             )
         if store.drops_support:
             lost = assembly.variable("Parts", f"{name}_lost_near", _of_workers(net, relays, f"{name}_lost_near"))
             assembly.tensors.append(f'counter("{name}_lost_near", {lost}.all);')
             keep_count(net, assembly, lost)
+        if store.limited:
+            _limit(net, assembly, store)
     else:
         assembly.variable(
             "Parts",
@@ -119,7 +123,7 @@ def _variables(net: PoplarNetwork, assembly: Assembly, store: Store) -> None:
             f"values of all steps of {name}",
         )
     if not (store.external or store.before):
-        for part, *_ in held(store):
+        for part, *_ in stored_parts(store):
             assembly.forget("forward", f"{name}_{part}")
     for bus in store.buses:
         comment = f"bus {bus.id}: {bus.source}, lag {bus.lag}"
@@ -145,6 +149,25 @@ def _variables(net: PoplarNetwork, assembly: Assembly, store: Store) -> None:
             lost = assembly.variable("Parts", f"{bus.id}_lost", _of_workers(net, relays, f"{bus.id}_lost"))
             assembly.tensors.append(f'counter("{counter_name(net, bus)}", {lost}.all);')
             keep_count(net, assembly, lost)
+
+
+def _limit(net: PoplarNetwork, assembly: Assembly, store: Store) -> None:
+    """Declare how many spikes of a step are sent, a value of a run, and how many were not."""
+    name, relays = store.buffer, f"{store.buffer}_relays"
+    if name in net.limits:
+        limit = assembly.variable("Parts", f"{name}_limit", f'layout.relay_numbers({relays}, poplar::FLOAT, "{name}_limit", 2)')
+        order = f"repeated(2, {limit}.all.numElements())"
+        assembly.tensors.append(f'tensor("{name}_limit", SNNC_SETTING, {{2}}, {limit}.all, {order}, true);')
+    dropped = assembly.variable("Parts", f"{name}_dropped", _of_workers(net, relays, f"{name}_dropped"))
+    assembly.tensors.append(f'counter("{name}_dropped", {dropped}.all);')
+    keep_count(net, assembly, dropped)
+
+
+def _limit_values(net: PoplarNetwork, store: Store, most: int) -> Values:
+    """C++ expressions, by field, of what is sent: where no run changes it, the lowest ids."""
+    fixed = f"layout.numbers({{{c_literal(most)}, {c_literal(LOWEST)}}}, r.tile)"
+    limit = f"{store.buffer}_limit[r.index]" if store.buffer in net.limits else fixed
+    return {"limit": limit, "dropped": f"{store.buffer}_dropped[r.index]"}
 
 
 def _of_workers(net: PoplarNetwork, relays: str, name: str) -> str:
@@ -193,7 +216,7 @@ def _common(net: PoplarNetwork, store: Store, buses: Sequence[BusPlan], clock: s
     return values
 
 
-def _tell_iteration(net: PoplarNetwork, assembly: Assembly, store: Store) -> None:
+def _advance_iteration(net: PoplarNetwork, assembly: Assembly, store: Store) -> None:
     """Add the vertices that tell the tiles of relays the number of the next iteration, which show its windows before anything moves."""
     name = store.buffer
     made = f'layout.relay_numbers({name}_relays, poplar::INT, "{name}_iteration")'
@@ -284,10 +307,10 @@ def _show(net: PoplarNetwork, assembly: Assembly, store: Store, compute_set: str
     values = _common(net, store, buses, clock, forward=forward)
     if joins:
         values |= {"stage": net.forward_stages[store.owner] + net.plan.latency - 1, "steps": "STEPS"}
-    near: list[int] = []
+    support: list[int] = []
     if store.kind == "events":
         windows = [net.further.window(bus.id, forward=forward) for bus in buses]
-        near = [index for index, window in enumerate(windows) if window.with_support]
+        support = [index for index, window in enumerate(windows) if window.with_support]
         vertex = relay_windows(net.costs, store.stored_spikes, windows, joins=joins, backward=not forward)
         found, join = _event_values(net, store, buses, joins, forward)
         for index, (bus, window) in enumerate(zip(buses, windows, strict=True)):
@@ -297,8 +320,8 @@ def _show(net: PoplarNetwork, assembly: Assembly, store: Store, compute_set: str
         found, join = _value_values(net, store, buses, joins)
     body: Body = {
         "join": [join] if joins else [],
-        "buses": [_bus(net, store, index, bus, forward, joins) for index, bus in enumerate(buses) if index not in near],
-        "near_buses": [{**shown_body(net, index, buses[index]), "slot": slot(net, store, "t")} for index in near],
+        "buses": [_bus(net, store, index, bus, forward, joins) for index, bus in enumerate(buses) if index not in support],
+        "support_buses": [{**shown_body(net, index, buses[index]), "slot": slot(net, store, "t")} for index in support],
     }
     title = "Puts together what the source sent and shows a step's windows." if joins else "Shows a step's windows."
     _add(net, assembly, store, compute_set, vertex, title, values | found, body)
@@ -328,6 +351,7 @@ def _event_values(net: PoplarNetwork, store: Store, buses: Sequence[BusPlan], jo
         "bits": store.bits,
         "with_support": store.with_support,
         "drops_support": store.drops_support,
+        "limited": store.limited,
     }
     if joins:
         exact = store.bits or store.buses[0].mode == "exact"
@@ -338,6 +362,8 @@ def _event_values(net: PoplarNetwork, store: Store, buses: Sequence[BusPlan], jo
             "found_ids": f"{name}_found[r.index]",
             "counts": f"{name}_counts[r.index]",
         }
+        if store.limited:
+            values |= _limit_values(net, store, max(b.capacity for b in buses))
         if store.with_support:
             values["ends"] = f"{name}_ends[r.index]"
         if store.drops_support:
@@ -361,7 +387,7 @@ def _window_values(store: Store, index: int, bus: BusPlan, window: ShownWindow, 
         f"number{index}": f"Layout::samples({bus.id}_number, r)",
     }
     if window.with_support:
-        values = near_values(store, index, bus)
+        values = support_values(store, index, bus)
         values |= {} if again else {f"window_before{index}": f"{bus.id}_counts[r.index]"}
     if window.limited:
         values[f"position{index}"] = f"Layout::samples({bus.id}_position, r)"
@@ -412,22 +438,22 @@ def _bus(net: PoplarNetwork, store: Store, index: int, bus: BusPlan, forward: bo
 
 def _requests(net: PoplarNetwork, index: int, bus: BusPlan) -> list[Body]:
     """The workers that count further windows: worker 1 counts those of the backward pass if these hold the gradient support too."""
-    near = bus.gradient is not None
+    support = bus.gradient is not None
     spikes: Body = {
         "comment": "Further windows.",
         "worker": 0,
         "room": f"capacity{index}",
-        "near": "",
+        "support": "",
         "kept": "all",
-        "words": [0, 1] if net.further.both and not near else [0],
+        "words": [0, 1] if net.further.both and not support else [0],
     }
-    if not near:
+    if not support:
         return [spikes]
     entries: Body = {
         "comment": "Those of the backward pass, which shows what takes gradient too.",
         "worker": 1,
         "room": f"entries{index}",
-        "near": " + counts[2 * p + 1]",
+        "support": " + counts[2 * p + 1]",
         "kept": f"t{index} >= 0 ? ends[slot * samples + s] : all",
         "words": [1],
     }
@@ -444,12 +470,12 @@ def _next_window(net: PoplarNetwork, assembly: Assembly, store: Store, compute_s
         return
     values = _common(net, store, limited, "second_clock[r.tile]", forward=not backward)
     values |= {"stored": store.stored, "ids": f"{store.buffer}_ids[r.index]", "numbers": f"{store.buffer}_numbers[r.index]"}
-    body: Body = {"buses": [], "near_buses": [], "id_type": store.id_type, "slot": slot(net, store, "t")}
+    body: Body = {"buses": [], "support_buses": [], "id_type": store.id_type, "slot": slot(net, store, "t")}
     windows = [net.further.window(bus.id, forward=not backward) for bus in limited]
     if any(window.with_support for window in windows):
         values["ends"] = f"{store.buffer}_ends[r.index]"
     for index, (bus, window) in enumerate(zip(limited, windows, strict=True)):
         values |= _window_values(store, index, bus, window, again=True)
-        body["near_buses" if window.with_support else "buses"].append({"index": index, "comment": "The next window."})
+        body["support_buses" if window.with_support else "buses"].append({"index": index, "comment": "The next window."})
     vertex = next_window(net.costs, store.stored_spikes, windows)
     _add(net, assembly, store, compute_set, vertex, "Shows the next window of a step.", values, body)

@@ -49,7 +49,7 @@ def scheduled(net: PoplarNetwork) -> VertexSpec:
     return schedule(net.costs, accumulates=accumulates(net))
 
 
-def kept_arrays(net: PoplarNetwork) -> list[str]:
+def optimizer_arrays(net: PoplarNetwork) -> list[str]:
     """Return the fields of what the update keeps for each parameter: moments, and the sum of earlier gradients."""
     return [*moments(net.program.optimizer), *(["kept"] if accumulates(net) else [])]
 
@@ -112,7 +112,7 @@ def _shared(net: PoplarNetwork) -> list[Body]:
     for number, group in enumerate(groups_of(net.program)):
         places = {rate: f"rates[{number * size + k}]" for k, rate in enumerate(rule.rate_names)}
         lr = "*lr" if group.lr == 1 else f"(*lr * {c_literal(group.lr)})"
-        names = {"lr": lr, "weight_decay": c_literal(group.weight_decay), **shares, **places}
+        names = {"lr": lr, **{name: c_literal(getattr(group, name)) for name in rule.settings}, **shares, **places}
         found.append(
             {
                 "assignments": c_assignments(needed_rates(rule), names=names, stores=rule.rate_names),

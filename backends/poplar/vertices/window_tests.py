@@ -49,8 +49,8 @@ def _levels(net: PoplarNetwork, assembly: Assembly, direction: Direction, first_
     test = net.window_test
     assert test is not None
     each = ", ".join(f"&{bus.id}_more" for bus in net.requesting_buses)
-    assembly.variable("Tensor", "told", f"in_order({{{each}}}, tables[{first_table}])", "what relays say, by tile")
-    below = "told"
+    assembly.variable("Tensor", "reported", f"in_order({{{each}}}, tables[{first_table}])", "numbers that relays report, by tile")
+    below = "reported"
     for level in range(len(test.levels)):
         table, given = f"tables[{first_table + 1 + level}]", f"most{level}"
         made = f'layout.on_tiles({table}, poplar::UNSIGNED_INT, "{given}", {test.words})'
@@ -61,17 +61,17 @@ def _levels(net: PoplarNetwork, assembly: Assembly, direction: Direction, first_
         name, title = f"{direction}_level{level}", f"further windows, level {level + 1}"
         assembly.loop("clocks", VertexLoop(title, "Reader", "r", f"readers{level}", name, class_name(vertex), "r.tile", fields))
         below = f"{given}.all"
-    made = f'layout.on_tile(poplar::UNSIGNED_INT, {{{net.workers * test.words}}}, "asked", {_TILE})'
-    assembly.variable("Tensor", "asked", made, "what each worker found")
+    made = f'layout.on_tile(poplar::UNSIGNED_INT, {{{net.workers * test.words}}}, "worker_maxima", {_TILE})'
+    assembly.variable("Tensor", "worker_maxima", made, "what each worker found")
     vertex = most_of_workers(net.costs)
-    fields = connected(vertex, {"more": below, "most": "asked", "count": f"{below}.numElements() / {test.words}"})
+    fields = connected(vertex, {"more": below, "most": "worker_maxima", "count": f"{below}.numElements() / {test.words}"})
     assembly.loop("clocks", VertexLoop("further windows", *_ONE, f"{direction}_decide", class_name(vertex), _TILE, fields))
 
 
 def _answer(net: PoplarNetwork, assembly: Assembly, direction: Direction) -> None:
     vertex = answer(net.costs, looks_back=net.further.known)
     kept = {"k": f"second_clock[{_TILE}]", "back": "windows_back"} if net.further.known else {}
-    fields = connected(vertex, {"asked": "asked", "rounds": f"{direction}_round_count[0]", **_FOLLOWING, **kept})
+    fields = connected(vertex, {"maxima": "worker_maxima", "rounds": f"{direction}_round_count[0]", **_FOLLOWING, **kept})
     assembly.loop("clocks", VertexLoop("further windows: the answer", *_ONE, f"{direction}_answer", class_name(vertex), _TILE, fields))
 
 

@@ -36,6 +36,8 @@ class PoplarExecutor:
     ) -> None:
         self._emulator, self._model, self._optimizer = emulator, model, optimizer
         self._options = options or Options()
+        self._buffers: dict[str, torch.Tensor] = {}
+        """Those on the device."""
         if self._options.ipu_model and self._options.replication_factor > 1:
             raise Error("the IPU model has no replicas; leave replicationFactor at 1")
         if optimizer is None and self._options.Training.gradient_accumulation > 1:
@@ -57,6 +59,14 @@ class PoplarExecutor:
 
     def copyWeightsToDevice(self) -> None:  # noqa: N802
         """Weights of the model are those of the device here."""
+
+    def copyNamedBuffersToDevice(self) -> None:  # noqa: N802
+        """Update the buffers that the options name."""
+        now = dict(self._model.named_buffers())
+        for name in self._options.updatable:
+            if name not in now:
+                raise Error(f"the model has no buffer {name!r}")
+            self._buffers[name] = now[name].clone()
 
     def destroy(self) -> None:
         """Free the device."""
@@ -82,12 +92,11 @@ class PoplarExecutor:
     def _run(self, batch: tuple[torch.Tensor, ...]) -> Any:
         emulator = self._emulator
         emulator.losses, emulator.blocks, emulator.running = [], [], True
+        if not self._buffers:
+            self._buffers = {name: buffer.clone() for name, buffer in self._model.named_buffers()}
         try:
-            if self._optimizer is not None:
-                result = self._model(*batch)
-            else:
-                with torch.no_grad():
-                    result = self._model(*batch)
+            with torch.set_grad_enabled(self._optimizer is not None):
+                result = torch.func.functional_call(self._model, self._buffers, batch)
         finally:
             emulator.running = False
         self._check_blocks()
@@ -98,8 +107,8 @@ class PoplarExecutor:
         options, blocks = self._options, self._emulator.blocks
         ipus = max(blocks, default=0) + 1
         if ipus < self._emulator.ipus:
-            taken = self._emulator.ipus
-            raise Error(f"the model uses {ipus} IPUs, and its custom operation the tiles of {taken}; put a block on the last one")
+            operation_ipus = self._emulator.ipus
+            raise Error(f"the model uses {ipus} IPUs, and its custom operation the tiles of {operation_ipus}; put a block on the last one")
         if ipus & (ipus - 1) and not options.round_up:
             raise Error(f"the model uses {ipus} IPUs; their number has to be a power of two; call autoRoundNumIPUs(True) to round it up")
         if len(blocks) < 2 or not options.strategy.pipelined:

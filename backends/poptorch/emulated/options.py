@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Sequence
 from typing import Any
 
 
@@ -75,6 +76,7 @@ class Options:
         self.mode = OutputMode.Default
         self.ipu_model = False
         self.round_up = False
+        self.updatable: tuple[str, ...] = ()
 
     def deviceIterations(self, number: int) -> Options:  # noqa: N802
         """Set the number of weight updates in a call."""
@@ -106,6 +108,11 @@ class Options:
     def autoRoundNumIPUs(self, chosen: bool = True) -> Options:  # noqa: N802
         """Reserve the next power of two IPUs."""
         self.round_up = chosen
+        return self
+
+    def updatableNamedBuffers(self, names: Sequence[str]) -> Options:  # noqa: N802
+        """Choose the buffers of the model that ``copyNamedBuffersToDevice`` updates; others stay as they were at the first call."""
+        self.updatable = tuple(names)
         return self
 
     def outputMode(self, mode: OutputMode, period: int | None = None) -> Options:  # noqa: N802

@@ -226,11 +226,11 @@ def check_same(found: Position, recipe: TrainingRecipe, path: Path) -> None:
     pairs = [(f.name, getattr(found.recipe, f.name), getattr(recipe, f.name)) for f in fields(TrainingRecipe)]
     shown = {"watch": "validation and its use:", "gradient_window": "gradient window"}
 
-    def told(value: object) -> object:
+    def shown_value(value: object) -> object:
         return "none" if value == "" else value
 
     texts = [
-        "labels or data set" if name == "labels" else f"{shown.get(name, name)} {told(old)}, here {told(new)}"
+        "labels or data set" if name == "labels" else f"{shown.get(name, name)} {shown_value(old)}, here {shown_value(new)}"
         for name, old, new in pairs
         if old != new
     ]

@@ -37,8 +37,8 @@ def optimizer_entries(program: StepProgram, found: OptimizerValues) -> dict[str,
     entries = {UPDATES: np.array([found.updates], dtype=np.int64)}
     if found.loss_scale is not None:
         entries[LOSS_SCALE] = np.array(found.loss_scale, dtype=np.float64)
-    for moment, kept in found.moments.items():
-        entries |= {f"{PREFIX}{moment}:{program.parameters[name].label}": value for name, value in kept.items()}
+    for moment, arrays in found.moments.items():
+        entries |= {f"{PREFIX}{moment}:{program.parameters[name].label}": value for name, value in arrays.items()}
     return entries
 
 

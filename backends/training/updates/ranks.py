@@ -41,8 +41,8 @@ class Ranks:
         self._torch, self._group = _joined(engine.device)
         self.rank: int = self._group.get_rank()
         self.size: int = self._group.get_world_size()
-        self._place = _place(self._group.get_backend_config(), engine.device)
-        self._flat = self._torch.zeros(engine.gradient_elements + 2, dtype=self._torch.float32, device=self._place)
+        self._device = summing_device(self._group.get_backend_config(), engine.device)
+        self._flat = self._torch.zeros(engine.gradient_elements + 2, dtype=self._torch.float32, device=self._device)
         """All gradients, the loss, and the number of processes that must stop."""
         self._wait()
 
@@ -134,13 +134,13 @@ class Ranks:
     def _accept_leader(self) -> None:
         """Set the parameters and the optimiser's state to those of rank 0."""
         self.engine.set_parameters(self._of_first(self.engine.get_parameters()))
-        kept = self.engine.get_optimizer()
-        moments = {moment: self._of_first(values) for moment, values in kept.moments.items()}
-        count = self._torch.tensor([kept.updates], dtype=self._torch.int64, device=self._place)
+        state = self.engine.get_optimizer()
+        moments = {moment: self._of_first(values) for moment, values in state.moments.items()}
+        count = self._torch.tensor([state.updates], dtype=self._torch.int64, device=self._device)
         self._group.broadcast(count, 0)
         scale = None
-        if kept.loss_scale is not None:
-            found = self._of_first({"scale": np.array(kept.loss_scale)})["scale"]
+        if state.loss_scale is not None:
+            found = self._of_first({"scale": np.array(state.loss_scale)})["scale"]
             scale = float(found[0]), int(found[1])
         self.engine.set_optimizer(OptimizerValues(int(count[0]), moments, scale))
 
@@ -148,7 +148,7 @@ class Ranks:
         """Return rank 0's `values`."""
         found = {}
         for name, value in values.items():
-            sent = self._torch.from_numpy(np.array(value, dtype=np.float32)).to(self._place)
+            sent = self._torch.from_numpy(np.array(value, dtype=np.float32)).to(self._device)
             self._group.broadcast(sent, 0)
             found[name] = sent.cpu().numpy()
         return found
@@ -157,7 +157,7 @@ class Ranks:
         digest = hashlib.sha256()
         for part in parts:
             digest.update(part)
-        own = self._torch.tensor(list(digest.digest()), dtype=self._torch.uint8, device=self._place)
+        own = self._torch.tensor(list(digest.digest()), dtype=self._torch.uint8, device=self._device)
         found = [self._torch.empty_like(own) for _ in range(self.size)]
         with self._talking():
             self._group.all_gather(found, own)
@@ -175,13 +175,13 @@ class Ranks:
             yield
         except RuntimeError as error:
             sent = self._group.get_backend_config()
-            told = f"the {self.size} processes that train together do not reach each other by {sent}: {_line(error)}"
-            raise RanksGroupError(told) from None
+            message = f"the {self.size} processes that train together do not reach each other by {sent}: {_line(error)}"
+            raise RanksGroupError(message) from None
 
     def _wait(self) -> None:
         """Wait for torch's stream."""
-        if self._place != "cpu":
-            self._torch.cuda.current_stream(self._place).synchronize()
+        if self._device != "cpu":
+            self._torch.cuda.current_stream(self._device).synchronize()
 
 
 def ranks_for(engine: Engine, batch: int) -> Ranks | None:
@@ -219,8 +219,8 @@ def processes() -> int:
     group = _open_group()
     if group is not None:
         return int(group.get_world_size())
-    told = os.environ.get("WORLD_SIZE", "")
-    return max(1, int(told)) if told.isdecimal() and all(name in os.environ for name in _ENVIRONMENT) else 1
+    size = os.environ.get("WORLD_SIZE", "")
+    return max(1, int(size)) if size.isdecimal() and all(name in os.environ for name in _ENVIRONMENT) else 1
 
 
 def leads() -> bool:
@@ -256,8 +256,8 @@ def _joined(device: int | None) -> tuple[Any, Any]:
         try:
             distributed.init_process_group("nccl" if nccl else "gloo")
         except (RuntimeError, ValueError) as error:
-            told = ", ".join(f"{name}={os.environ.get(name)}" for name in _ENVIRONMENT)
-            raise RanksGroupError(f"the processes do not find each other ({told}): {_line(error)}") from None
+            variables = ", ".join(f"{name}={os.environ.get(name)}" for name in _ENVIRONMENT)
+            raise RanksGroupError(f"the processes do not find each other ({variables}): {_line(error)}") from None
         atexit.register(_leave)
     return torch, distributed
 
@@ -268,7 +268,7 @@ def _leave() -> None:
         group.destroy_process_group()
 
 
-def _place(backends: str, device: int | None) -> str:
+def summing_device(backends: str, device: int | None) -> str:
     """Return where gradients are summed: on the device, unless only host memory can be sent.
 
     Parameters

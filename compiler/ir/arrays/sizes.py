@@ -13,6 +13,8 @@ FLOAT: Final = 4
 """Bytes of a float32 number."""
 HALF: Final = 2
 """Bytes of a float16 number."""
+LABEL_BYTES: Final = 4
+"""Bytes of the class of a sample."""
 MAX_ELEMENTS: Final = 2**31 - 1
 """Maximum elements of one array, so that emitted code can index it with 32 bits."""
 

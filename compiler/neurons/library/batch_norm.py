@@ -30,7 +30,7 @@ EPSILON: Final = "eps"
 MOMENTUM: Final = "momentum"
 EACH_STEP: Final = "each_step"
 PORTS: Final = ("mean_now", "var_now", "shift_now", "slope_now")
-"""Ports of the model that trains with statistics of each step: what to add to mean, variance, shift and slope."""
+"""Ports of the model that trains with statistics of each step: the numbers that are added to mean, variance, shift and slope."""
 
 
 def BatchStatistics(momentum: float = 0.1, eps: float = 1e-5, each_step: bool = False) -> NeuronModel:  # noqa: N802 - named like the neurons

@@ -9,10 +9,10 @@ from snnc.compiler.neurons.neuron import NeuronModel, neuron
 
 _NAME: Final = "Dropout"
 _SEEDS: Final = 1 << 24
-"""A seed is stored like any parameter, in float32, which holds whole numbers below this exactly."""
+"""Limit of a seed: it is stored as float32, like any parameter, which represents whole numbers below this exactly."""
 _EQUATIONS: Final = "mask = detach(mask)\ny = mask * i"
 MASK: Final = "mask"
-"""The state that holds the factor: 1 in a run; in a training step 0 for what is dropped, and 1 / (1 - rate) for the rest."""
+"""The state that holds the factor: 1 in a run; in a training step 0 for dropped neurons, and 1 / (1 - rate) for the others."""
 
 
 def Dropout(rate: float = 0.5, seed: int = 0) -> NeuronModel:  # noqa: N802 - named like the neurons
@@ -27,7 +27,7 @@ def Dropout(rate: float = 0.5, seed: int = 0) -> NeuronModel:  # noqa: N802 - na
         Share of the neurons whose mask is 0; that of the others is ``1 / (1 - rate)``.
     seed
         Seed of the masks. They follow from it, the layer, the update, the sample's place in the batch and the neuron, so that they are the
-        same on every target, and after a training is resumed.
+        same on every target, and after training is resumed.
 
     Raises
     ------

@@ -31,7 +31,7 @@ class Surrogate:
     derivative: Expression
     parameters: dict[str, float] = field(default_factory=dict)
     everywhere: bool = field(default=False, metadata={"optional": True})
-    """Whether gradient windows do not apply to it: it stands for the identity, not for a step."""
+    """Whether gradient windows do not apply: the derivative replaces that of the identity instead of a step."""
 
     @property
     def support(self) -> tuple[float, float] | None:

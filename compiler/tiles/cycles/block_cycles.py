@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from snnc.compiler.ir.arrays.sizes import FLOAT
-from snnc.compiler.tiles.cycles.sparse_values import loud_rows
+from snnc.compiler.tiles.cycles.sparse_values import nonzero_rows
 from snnc.compiler.tiles.gradients.gradient_counts import returned_amounts
 from snnc.compiler.tiles.indexed.indexed_cycles import Holdings, estimated, keys_passed, source_amounts, target_amounts
 from snnc.compiler.tiles.network import Layer, Link, learned_elements
@@ -99,14 +99,14 @@ def busiest(problem: MappingProblem, part: str, samples: Any) -> WindowContents:
 
 
 def shape_cycles(
-    problem: MappingProblem, layer: Layer, shape: BlockShape, samples: Any, part: str, holdings: Holdings, seen: WindowContents
+    problem: MappingProblem, layer: Layer, shape: BlockShape, samples: Any, part: str, holdings: Holdings, contents: WindowContents
 ) -> Any:
     """Worker cycles of a block with some of the tile's `samples`, including the start of its vertex; `holdings` describes the tile.
 
     Backward, without its own neurons in returning windows.
     """
     found = problem.target.vertex_start_cycles + problem.costs[f"{part}.{layer.id}"].start
-    for run in block_runs(problem, layer, shape, samples, part, holdings, seen):
+    for run in block_runs(problem, layer, shape, samples, part, holdings, contents):
         cycles = cycles_of(run.loops, run.amounts)
         if run.alone is not None:
             cycles = np.where(np.asarray(samples) == 1, cycles_of(run.alone, run.amounts), cycles)
@@ -124,7 +124,7 @@ class BlockRun(NamedTuple):
 
 
 def block_runs(
-    problem: MappingProblem, layer: Layer, shape: BlockShape, samples: Any, part: str, holdings: Holdings, seen: WindowContents
+    problem: MappingProblem, layer: Layer, shape: BlockShape, samples: Any, part: str, holdings: Holdings, contents: WindowContents
 ) -> Iterator[BlockRun]:
     """Yield the loops of a block's vertex with their amounts."""
     block, loops = {"samples": shape.samples, "count": shape.columns}, block_loops(problem, layer, part)
@@ -136,9 +136,9 @@ def block_runs(
         return
     for index, link in enumerate(layer.incoming):
         if part == "forward" or link.read_backward:
-            yield BlockRun(link, block | _amounts(problem, link, shape, holdings, seen), loops["incoming", index])
+            yield BlockRun(link, block | _amounts(problem, link, shape, holdings, contents), loops["incoming", index])
         if part == "backward" and problem.returns(link):
-            yield BlockRun(link, block | {"entries": shape.samples * seen.entries(link)}, loops["partials", index])
+            yield BlockRun(link, block | {"entries": shape.samples * contents.entries(link)}, loops["partials", index])
 
 
 def read_links(layer: Layer, part: str) -> list[Link]:
@@ -146,15 +146,15 @@ def read_links(layer: Layer, part: str) -> list[Link]:
     return [link for link in layer.incoming if part == "forward" or link.read_backward]
 
 
-def _amounts(problem: MappingProblem, link: Link, shape: BlockShape, holdings: Holdings, seen: WindowContents) -> dict[str, Any]:
+def _amounts(problem: MappingProblem, link: Link, shape: BlockShape, holdings: Holdings, contents: WindowContents) -> dict[str, Any]:
     """Amounts of a connection that a block reads."""
     if link.indexed is not None:
-        held, events = holdings(link.indexed, "target").largest, seen.events(link) if link.events else 0.0
-        passed = seen.passed(link) if link.events else 0.0
+        held, events = holdings(link.indexed, "target").largest, contents.events(link) if link.events else 0.0
+        passed = contents.passed(link) if link.events else 0.0
         return target_amounts(link, held, shape.samples, events, passed, problem.window_events(link))
     if link.events:
-        return {"events": shape.samples * seen.events(link)}
-    return {"width": link.inputs, "loud": shape.samples * link.inputs * loud_rows(problem, link) if link.quiet else 0}
+        return {"events": shape.samples * contents.events(link)}
+    return {"width": link.inputs, "nonzero": shape.samples * link.inputs * nonzero_rows(problem, link) if link.sparse_values else 0}
 
 
 def _source_amounts(link: Link, shape: BlockShape, of_tile: Any, holdings: Holdings) -> dict[str, Any]:

@@ -82,16 +82,16 @@ def _neurons(layout: Layout, layer: Layer, blocks: Blocks, part: str) -> Floats:
     for bus, cycles in _of_links(layout, layer, blocks, part, [], passed=1).items():
         steps = steps + cycles[:, None] * _searched(layout, problem.bus[bus], part).over(blocks.first, blocks.samples)
     for bus, cycles in _per_entry(layout, layer, blocks, part).items() if part == "backward" else ():
-        steps = steps + cycles[:, None] * entries_of(layout, problem.bus[bus]).over(blocks.first, blocks.samples)
+        steps = steps + cycles[:, None] * entries_shown(layout, problem.bus[bus]).over(blocks.first, blocks.samples)
     found: Floats = idle + timeline.active(problem.schedule.stages[layer.id]) * steps
     for back in problem.returned_buses(layer) if part == "backward" else ():
         found = found + _returned(layout, layer, blocks, back)
     return found
 
 
-def _cycles(layout: Layout, layer: Layer, blocks: Blocks, part: str, seen: WindowContents) -> Any:
+def _cycles(layout: Layout, layer: Layer, blocks: Blocks, part: str, contents: WindowContents) -> Any:
     shape = BlockShape(blocks.columns, blocks.samples, 1, blocks.odd)
-    found = shape_cycles(layout.problem, layer, shape, blocks.of_tile, part, layout.kind_holdings(layer, blocks), seen)
+    found = shape_cycles(layout.problem, layer, shape, blocks.of_tile, part, layout.kind_holdings(layer, blocks), contents)
     return np.broadcast_to(np.asarray(found, dtype=np.float64), blocks.columns.shape)
 
 
@@ -135,7 +135,7 @@ def _per_entry(layout: Layout, layer: Layer, blocks: Blocks, name: str) -> Mappi
     return found
 
 
-def entries_of(layout: Layout, bus: Bus) -> Sums:
+def entries_shown(layout: Layout, bus: Bus) -> Sums:
     """Contents of the first backward window in each iteration."""
     timeline = layout.problem.timeline
     return timeline.sums("entries", bus, lambda: timeline.placed(timeline.entries(bus), timeline.first(bus)))
@@ -201,12 +201,12 @@ def round_load(layout: Layout, part: str) -> Load:
     for layer in problem.network.layers:
         links = [link for link in layer.incoming if problem.bus_of[link.id] in limited]
         links = [link for link in links if not backward or link.weight_gradient or problem.returns(link)]
-        came = [bus for bus in problem.returned_buses(layer) if bus.id in limited] if backward else []
-        if (links or came) and (layer.gradient or not backward):
+        returning = [bus for bus in problem.returned_buses(layer) if bus.id in limited] if backward else []
+        if (links or returning) and (layer.gradient or not backward):
             blocks = layout.blocks(layer)
             cycles = _rounds(layout, layer, blocks, links, backward=backward)
-            for bus in came:
-                cycles = cycles + _came(layout, layer, blocks, bus)
+            for bus in returning:
+                cycles = cycles + _returned_in_rounds(layout, layer, blocks, bus)
             load.add_kinds(layout.range_of(layer).tiles[blocks.place], blocks.kind, cycles)
     for bus_id in layout.reductions if backward else ():
         relays = layout.relays[problem.bus[bus_id].source] if bus_id in limited else ()
@@ -244,7 +244,7 @@ def _rounds(layout: Layout, layer: Layer, blocks: Blocks, links: list[Link], *, 
     return found
 
 
-def _came(layout: Layout, layer: Layer, blocks: Blocks, bus: Bus) -> Floats:
+def _returned_in_rounds(layout: Layout, layer: Layer, blocks: Blocks, bus: Bus) -> Floats:
     """[kinds, rounds]: a block finds its own neurons in the returned part of the previous window."""
     problem = layout.problem
     timeline, loops = problem.timeline, block_loops(problem, layer, "weight_round")["returned", 0]

@@ -17,8 +17,8 @@ from snnc.compiler.tiles.vertices.vertex_spec import VertexSpec
 
 SUPERVISOR: Final = 11.0
 """Tile cycles in which the supervisor starts all workers on one vertex (docs/reference/emulator.md)."""
-DEALT: Final = 300_000
-"""Limit of the vertices that are dealt to workers one by one; beyond it, only some iterations are dealt as a sample."""
+ASSIGNED: Final = 300_000
+"""Limit of the vertices that are assigned to workers one by one; beyond it, only those of some iterations, as a sample."""
 AT_ONCE: Final = 1 << 21
 """Cycles of vertices that are copied at a time."""
 
@@ -159,14 +159,14 @@ class Load:
     def cycles(self) -> Floats:
         """Tile cycles of each tile, averaged over iterations."""
         found: Floats = np.zeros(self.problem.target.tiles)
-        found[self._alike.tiles] = self._alike.makespans.mean(axis=1)[self._alike.of_tile]
+        found[self._groups.tiles] = self._groups.makespans.mean(axis=1)[self._groups.of_tile]
         return found
 
     @cached_property
     def busiest(self) -> float:
         """Tile cycles of the slowest tile, averaged over iterations."""
-        if "_alike" in self.__dict__:
-            return float(self._alike.makespans.max(axis=0, initial=0.0).mean())
+        if "_groups" in self.__dict__:
+            return float(self._groups.makespans.max(axis=0, initial=0.0).mean())
         if not self.vertices:
             return 0.0
         tiles, kind = np.concatenate(self._tiles), np.concatenate(self._kinds)
@@ -183,7 +183,7 @@ class Load:
             longest = np.maximum(longest, workers * some.max(axis=0, initial=0.0))
         if others.any():
             used, place = np.unique(kind[others], return_inverse=True)
-            longest = np.maximum(longest, self._told_apart(tiles[others], place.reshape(-1), used).makespans.max(axis=0))
+            longest = np.maximum(longest, self._group_tiles(tiles[others], place.reshape(-1), used).makespans.max(axis=0))
         return float(longest.mean())
 
     def _of_parts(self, kinds: Bools) -> Iterator[tuple[Floats, Bools]]:
@@ -211,12 +211,12 @@ class Load:
         return tuple(sorted(found(), key=lambda loop: -loop.total)) if found is not None else ()
 
     @cached_property
-    def _alike(self) -> _Alike:
+    def _groups(self) -> TileGroups:
         """Tiles with the same vertices need be looked at once."""
         tiles, kind, _ = self._all
-        return self._told_apart(tiles, kind, np.arange(self._number))
+        return self._group_tiles(tiles, kind, np.arange(self._number))
 
-    def _told_apart(self, tiles: Ints, kind: Ints, used: Ints) -> _Alike:
+    def _group_tiles(self, tiles: Ints, kind: Ints, used: Ints) -> TileGroups:
         """Groups of tiles with the same vertices, whose kinds are indices into `used`."""
         label = _labels(1 << self._number.bit_length())[used]
         cycles, shared = self._rows(used), np.array(self._shared, dtype=bool)[used]
@@ -235,7 +235,7 @@ class Load:
         if serial.any():
             spans = spans + np.zeros((len(one), cycles.shape[1]))
             np.add.at(spans, where[serial], workers * cycles[vertices[serial]] + SUPERVISOR)
-        return _Alike(busy, of_tile.reshape(-1), spans)
+        return TileGroups(busy, of_tile.reshape(-1), spans)
 
 
 @lru_cache(maxsize=64)
@@ -247,7 +247,7 @@ def _labels(number: int) -> Floats:
 
 
 @dataclass(frozen=True, eq=False)
-class _Alike:
+class TileGroups:
     """Tiles that compute, the group of equal tiles of each, and tile cycles [groups, iterations]."""
 
     tiles: Ints
@@ -275,20 +275,20 @@ def makespans(where: Ints, cycles: Floats, tiles: int, workers: int) -> Floats:
     some = np.flatnonzero(counts)
     found[some] = np.maximum.reduceat(cycles, begin[some], axis=0)
     crowded = np.flatnonzero(counts > workers)
-    most = DEALT // max(int(counts[crowded].sum()), 1)
+    most = ASSIGNED // max(int(counts[crowded].sum()), 1)
     for count in np.unique(counts[crowded]).tolist():
         alike = crowded[counts[crowded] == count]
         together = max(1, AT_ONCE // (count * cycles.shape[1]))
         for first in range(0, len(alike), together):
             chosen = alike[first : first + together]
-            found[chosen] = _dealt(cycles[begin[chosen, None] + np.arange(count)], workers, most)
+            found[chosen] = _longest_first(cycles[begin[chosen, None] + np.arange(count)], workers, most)
     return found
 
 
-def _dealt(cycles: Floats, workers: int, most: int) -> Floats:
+def _longest_first(cycles: Floats, workers: int, most: int) -> Floats:
     """The same, [tiles, iterations], for tiles with equally many vertices, [tiles, vertices, iterations].
 
-    Of `most` iterations vertices are dealt one by one.
+    Of `most` iterations vertices are assigned one by one.
     """
     tiles, vertices, iterations = cycles.shape
     some = np.unique(np.linspace(0, iterations - 1, min(iterations, max(most, 1))).round().astype(np.int64))
@@ -302,5 +302,5 @@ def _dealt(cycles: Floats, workers: int, most: int) -> Floats:
         return found
     even = cycles.sum(axis=1) / workers
     over = found.sum(axis=1, keepdims=True) / np.maximum(even[:, some].sum(axis=1, keepdims=True), 1.0)
-    dealt: Floats = np.maximum(cycles.max(axis=1), even * over)
-    return dealt
+    bounded: Floats = np.maximum(cycles.max(axis=1), even * over)
+    return bounded

@@ -166,7 +166,7 @@ def _add_mask_copies(layout: Layout, load: Load) -> None:
 
 def _again_steps(layout: Layout) -> tuple[SuperstepDraft, ...]:
     """Recompute: a segment's initial states are restored, and its forward pass runs a second time."""
-    problem, runs = layout.problem, layout.problem.segments.again
+    problem, runs = layout.problem, layout.problem.segments.rerun_iterations
     if problem.segment and not runs:
         return (_boundary_step(layout, "recompute: restore", "recompute", 1),)
     if not runs:
@@ -217,7 +217,7 @@ def _boundary_step(layout: Layout, name: str, part: str, runs: int) -> Superstep
             elements = shape.samples * (lists * shape.columns + words)
             cycles = cost.start + cycles_of(boundary_loops(cost), {"rows": lists + len(supports), "words": elements})
             load.add(where.tiles, problem.target.vertex_start_cycles + cycles, shape.number)
-    for source in problem.sources_behind:
+    for source in problem.sources_at_boundaries:
         relays = layout.relays[source]
         cycles = boundary_cycles(problem, source, np.array([relay.samples for relay in relays]))
         load.add(np.array([relay.tile for relay in relays]), cycles)
@@ -422,15 +422,16 @@ def _sample_steps(layout: Layout) -> tuple[SuperstepDraft, ...]:
     """Workers of the tile of a sample's loss share its classes, if it has scores, then its steps."""
     problem, arrive = layout.problem, records_to_loss(layout)
     tiles, workers = np.array(layout.loss_tiles), problem.target.workers
-    width, steps, costs, loss = problem.network.loss_width, problem.steps, problem.costs, problem.network.loss
+    steps, costs, loss = problem.steps, problem.costs, problem.network.loss
     scores, adjoints = Load(problem), Load(problem)
-    own_classes, own_steps = ceil_div(width, workers), ceil_div(steps, workers)
-    scores.add_shared(tiles, loss_scores(costs, loss), {"classes": own_classes, "steps": steps})
-    adjoints.add_shared(tiles, sample_loss(costs, loss), {"classes": width, "steps": own_steps})
+    own_scores, own_steps = ceil_div(loss.scores, workers), ceil_div(steps, workers)
+    scores.add_shared(tiles, loss_scores(costs, loss), {"classes": own_scores, "steps": steps})
+    amounts = {"classes": loss.width, "steps": own_steps, "targets": loss.looked_at(steps)}
+    adjoints.add_shared(tiles, sample_loss(costs, loss), amounts)
     back, nothing = (adjoints_to_blocks(layout),), ExchangeTraffic.none(problem)
-    if problem.network.loss_of_steps:
+    if not loss.scores:
         return (SuperstepDraft("loss: adjoints", "loss", 1, adjoints, arrive, back),)
-    again = arrive if problem.network.loss_parts_of_workers else nothing
+    again = arrive if loss.reads_steps else nothing
     return (SuperstepDraft("loss: scores", "loss", 1, scores, arrive), SuperstepDraft("loss: adjoints", "loss", 1, adjoints, again, back))
 
 

@@ -13,20 +13,20 @@ SMALLEST: Final = 1e-12
 """A value's probability of being 0 counts as none below this."""
 
 
-def loud_rows(problem: MappingProblem, link: Link) -> float:
+def nonzero_rows(problem: MappingProblem, link: Link) -> float:
     """Share of the pairs of rows of `link` that are not both 0: a value is 0 if none of its summed spikes occurs.
 
     Spikes are assumed to be independent, each with the rate of its value if that was measured.
     """
-    return problem.memo.get(("loud rows", link.source.buffer), lambda: _loud_rows(problem, link))
+    return problem.memo.get(("nonzero rows", link.source.buffer), lambda: _nonzero_rows(problem, link))
 
 
-def _loud_rows(problem: MappingProblem, link: Link) -> float:
-    quiet = np.zeros(link.inputs + link.inputs % 2)
+def _nonzero_rows(problem: MappingProblem, link: Link) -> float:
+    all_zero = np.zeros(link.inputs + link.inputs % 2)
     for feeding in problem.by_id[link.source.owner].incoming:
         assert feeding.indexed is not None
         entries, mean = feeding.indexed.map, problem.activity.get(feeding.source.buffer, 0.0)
         rate, relative = np.full(feeding.inputs, mean), problem.relative_rate(feeding.source.buffer)
         rate = rate if relative is None else rate * relative
-        np.add.at(quiet, entries.target, np.log(np.maximum(1 - rate[entries.source], SMALLEST)))
-    return float(1 - np.exp(quiet.reshape(-1, 2).sum(axis=1)).mean())
+        np.add.at(all_zero, entries.target, np.log(np.maximum(1 - rate[entries.source], SMALLEST)))
+    return float(1 - np.exp(all_zero.reshape(-1, 2).sum(axis=1)).mean())

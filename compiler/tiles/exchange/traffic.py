@@ -205,7 +205,7 @@ def clock_to_boundaries(layout: Layout) -> ExchangeTraffic:
     traffic, used = ExchangeTraffic.none(layout.problem), np.zeros(layout.problem.target.tiles, dtype=bool)
     for where in layout.placement.ranges:
         used[where.tiles] = True
-    for source in layout.problem.sources_behind:
+    for source in layout.problem.sources_at_boundaries:
         used[[relay.tile for relay in layout.relays[source]]] = True
     return with_clock(layout, traffic, np.flatnonzero(used))
 

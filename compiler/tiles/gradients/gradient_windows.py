@@ -99,7 +99,7 @@ def reductions(problem: MappingProblem, ranges: Mapping[str, TileRange], relays:
         parts[bus.id] = 1 + max(job.part for job in mine)
         jobs += mine
     rows: dict[str, list[Ints]] = {bus.id: [] for bus in buses}
-    for job, first, stop in _dealt(problem, jobs):
+    for job, first, stop in _tiles_of_jobs(problem, jobs):
         rows[job.bus.id].append(_vertices(job, first, stop, problem.target.workers))
     tables = {name: np.concatenate(found, axis=1) for name, found in rows.items()}
     return {
@@ -162,7 +162,7 @@ def _cut(chips: Ints, parts: int) -> Iterator[tuple[int, int]]:
         yield from ((start + first, count) for first, count in split(stop - start, share))
 
 
-def _dealt(problem: MappingProblem, jobs: Sequence[Job]) -> Iterator[tuple[Job, int, int]]:
+def _tiles_of_jobs(problem: MappingProblem, jobs: Sequence[Job]) -> Iterator[tuple[Job, int, int]]:
     """Give each job tiles ``[first, stop)`` of its chip in proportion to its work."""
     per_chip = problem.target.tiles_per_chip
     by_chip: dict[int, list[Job]] = defaultdict(list)

@@ -93,7 +93,7 @@ def row_shares(layout: Layout) -> tuple[TileRowShare, TileRowShare]:
 
 def _add_history(layout: Layout, layer: Layer, words: TileRowShare, halves: TileRowShare) -> None:
     """States before and after every step of a segment, and the values that the adjoint reads."""
-    where, steps, past = layout.range_of(layer), layout.problem.segments.steps_kept, layer.past
+    where, steps, past = layout.range_of(layer), layout.problem.segments.steps_in_history, layer.past
     words.add(where.tiles, FLOAT * past.floats(steps) * where.tile_neurons * where.tile_samples, past.states + past.others)
     if past.half_states + past.half_others:
         neurons = even_neurons(where.tile_neurons, where.cut.columns)
@@ -116,7 +116,7 @@ def _relayed(layout: Layout, source: BusSource, *, history: bool) -> Iterator[tu
     problem = layout.problem
     if source.static or (source.external and not history):
         return
-    slots = problem.steps_stored(source) if history else problem.segments.steps_behind(problem.largest_lag(source))
+    slots = problem.steps_stored(source) if history else problem.segments.steps_before(problem.largest_lag(source))
     if not slots:
         return
     whole = sequence_bytes(source, problem.buses, slots, problem.mode, problem.windowed_buses, problem.bits)

@@ -67,23 +67,23 @@ def drawn_cycles(layout: Layout, link: Link, blocks: Blocks, cost: CodeletCost, 
     key = ("looked up", link.id, cut_key(where), windows)
     # The data of whole steps does not depend on the schedule.
     memo = layout.problem.drawn if windows == "whole" else layout.problem.memo
-    looked_up = memo.get(key, lambda: list(_looked_up(tables, read, *ranges)))
+    lookups = memo.get(key, lambda: list(_lookups(tables, read, *ranges)))
     walked, rows = _walked(tables, prices), read.rows
     of_groups = np.zeros((len(tables.span), ranges.shape[1], rows + 1))  # the last row: no step
-    for apart, spikes, passed in looked_up:
-        of_groups[:, apart, :-1] = ((walked @ spikes).toarray() + cost.lookup * passed).reshape(len(of_groups), len(apart), rows)
+    for disjoint, spikes, passed in lookups:
+        of_groups[:, disjoint, :-1] = ((walked @ spikes).toarray() + cost.lookup * passed).reshape(len(of_groups), len(disjoint), rows)
     found: Floats = of_groups[:, :, read.row][blocks.group, of_block.reshape(-1)]
     return found
 
 
-def _looked_up(tables: IndexTables, read: _Read, first: Ints, count: Ints) -> Iterator[tuple[Ints, Any, Floats]]:
+def _lookups(tables: IndexTables, read: WindowSpikes, first: Ints, count: Ints) -> Iterator[tuple[Ints, Any, Floats]]:
     """Ranges of samples ``[first, first + count)`` that have none in common, what they send, and how much of it groups look up."""
-    for apart in _apart(first, count):
+    for disjoint in _disjoint(first, count):
         range_of = np.full(read.samples, -1)
-        for place, number in enumerate(apart.tolist()):
+        for place, number in enumerate(disjoint.tolist()):
             range_of[first[number] : first[number] + count[number]] = place
-        spikes = read.joined(range_of, len(apart))
-        yield apart, spikes, _between(spikes, *tables.extent)
+        spikes = read.joined(range_of, len(disjoint))
+        yield disjoint, spikes, _between(spikes, *tables.extent)
 
 
 def _between(spikes: Any, low: Ints, high: Ints) -> Floats:
@@ -97,7 +97,7 @@ def _between(spikes: Any, low: Ints, high: Ints) -> Floats:
     return found
 
 
-def _apart(first: Ints, count: Ints) -> Iterator[Ints]:
+def _disjoint(first: Ints, count: Ints) -> Iterator[Ints]:
     """Yield groups of ranges that have no sample in common."""
     left = np.argsort(first, kind="stable")
     while len(left):
@@ -111,7 +111,7 @@ def _apart(first: Ints, count: Ints) -> Iterator[Ints]:
 
 
 @dataclass(frozen=True, eq=False)
-class _Read:
+class WindowSpikes:
     """What blocks read of a bus.
 
     Attributes
@@ -144,7 +144,7 @@ class _Read:
         return csr_array((data, column[self.spikes.indices], self.spikes.indptr), shape=shape)
 
 
-def _read(problem: MappingProblem, bus: Bus, windows: Windows) -> _Read:
+def _read(problem: MappingProblem, bus: Bus, windows: Windows) -> WindowSpikes:
     """What blocks read of each iteration, or of each round: all that a step sends, or what a window holds."""
     from scipy.sparse import csc_array
 
@@ -153,7 +153,7 @@ def _read(problem: MappingProblem, bus: Bus, windows: Windows) -> _Read:
     spikes = problem.drawn.get(("drawn spikes", bus.id), lambda: _spikes(problem, bus))
     if windows == "whole":
         row = timeline.placed(1 + np.arange(math.prod(steps)).reshape(*steps, 1), timeline.first(bus))[:, 0] - 1
-        return _Read(spikes, samples, row)
+        return WindowSpikes(spikes, samples, row)
     rounds = _rounds(timeline, windows)
     column = timeline.placed(1 + np.arange(math.prod(steps) * samples).reshape(*steps, samples), timeline.first(bus))
     column, window = column[rounds.iteration], rounds.window[:, None]
@@ -169,7 +169,7 @@ def _read(problem: MappingProblem, bus: Bus, windows: Windows) -> _Read:
     at = np.where(number < place.shape[1], place[of, np.minimum(number, place.shape[1] - 1)], 0)
     shown = at > 0
     kept = csc_array((every.data[shown], (every.indices[shown], at[shown] - 1)), shape=(spikes.shape[0], column.size)).tocsr()
-    return _Read(kept, samples, np.arange(len(column)))
+    return WindowSpikes(kept, samples, np.arange(len(column)))
 
 
 def _rounds(timeline: EventTimeline, windows: Windows) -> Rounds:

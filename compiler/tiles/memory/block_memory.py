@@ -18,7 +18,7 @@ from snnc.compiler.tiles.memory.lifetimes import (
     FORWARD_NEURONS,
     OPTIMISER,
     PACKED,
-    Held,
+    LiveBytes,
     most,
     stages_of,
 )
@@ -30,13 +30,13 @@ from snnc.compiler.tiles.placement.tile_range import TileRange
 from snnc.compiler.tiles.problem import MappingProblem
 from snnc.compiler.tiles.vertices.block_codelets import layer_code_bytes
 
-Kept: TypeAlias = tuple[str, str]
+CategoryAndLife: TypeAlias = tuple[str, str]
 """Category and lifetime."""
 
 
 def block_bytes(
     problem: MappingProblem, layer: Layer, cut: AnyCut, neurons: Any, samples: Any, holdings: Holdings | None = None, *, owned: bool = True
-) -> dict[Kept, Ints]:
+) -> dict[CategoryAndLife, Ints]:
     """Return (category, lifetime) -> bytes on a tile with `neurons` of `layer` for `samples` samples (numbers or arrays).
 
     Categories are those of :class:`snnc.compiler.ir.plan.Plan`, lifetimes those of :mod:`snnc.compiler.tiles.memory.lifetimes`. A replica
@@ -50,7 +50,8 @@ def block_bytes(
     scalars = layer.scalar_parameters + sum(link.weight_elements == 1 for link in layer.incoming)
     own, copies = _weights(layer), _copies(problem, layer) if problem.training else 0
     partials = sum(problem.bus[problem.bus_of[link.id]].gradient_capacity for link in layer.incoming if problem.returns(link))
-    floats: dict[Kept, Any] = {key: each * samples * neurons for key, each in (_states(problem, layer) | _adjoints(problem, layer)).items()}
+    per_neuron = _states(problem, layer) | _adjoints(problem, layer)
+    floats: dict[CategoryAndLife, Any] = {key: each * samples * neurons for key, each in per_neuron.items()}
     floats["records", "always"] = problem.steps * (layer.records + layer.shown) * samples * neurons
     floats["records", "record adjoints"] = problem.steps * bool(layer.adjoint_outputs) * samples * neurons
     floats["weights", "always"] = own * neurons + scalars
@@ -61,15 +62,15 @@ def block_bytes(
     floats["gradients", "always"] = learned * neurons + shares * learned_scalars(layer) * groups + sent
     floats["gradients", "private gradients" if np.all(cut.replicas > 1) else "gradients"] = (shares - 1) * learned * neurons
     floats["gradients", "backward"] = floats.get(("gradients", "backward"), 0) + samples * partials * groups
-    found: dict[Kept, Ints] = {key: FLOAT * size + 0 * groups for key, size in floats.items()}
-    if halves := layer.past.halves(problem.segments.steps_kept):
+    found: dict[CategoryAndLife, Ints] = {key: FLOAT * size + 0 * groups for key, size in floats.items()}
+    if halves := layer.past.halves(problem.segments.steps_in_history):
         found["history", "sequence"] = found["history", "sequence"] + HALF * halves * samples * even_neurons(neurons, cut.columns)
     if halves := layer.half_weights:
         found["weights", "always"] = found["weights", "always"] + (HALF - FLOAT) * halves * neurons
     masks = masks_bytes(problem, layer, cut, neurons, samples)
     # Relays look at what was sent before neurons of the first iteration overwrite it, and the copies that they look at are made before.
     found["history", "always"] = found["history", "always"] + masks
-    copied: Kept = ("history", "always" if problem.segment else "forward")
+    copied: CategoryAndLife = ("history", "always" if problem.segment else "forward")
     found[copied] = found[copied] + masks * (problem.fused is not None)
     found["history", "sequence"] = found["history", "sequence"] + masks * problem.segments.boundaries_sent
     parts = [indexed_bytes(problem, layer, neurons, samples, shares, holdings or estimated(neurons, groups))]
@@ -81,13 +82,13 @@ def block_bytes(
     lives: dict[str, dict[str, Ints]] = {}
     for (category, life), size in found.items():
         lives.setdefault(category, {})[life] = size
-    return {(category, life): size for category, each in lives.items() for life, size in problem.kept_between(each).items()}
+    return {(category, life): size for category, each in lives.items() for life, size in problem.sizes_between_programs(each).items()}
 
 
-def estimated_bytes(problem: MappingProblem, layer: Layer, where: TileRange) -> dict[Kept, Ints]:
+def estimated_bytes(problem: MappingProblem, layer: Layer, where: TileRange) -> dict[CategoryAndLife, Ints]:
     """The same on each tile of a placed population, with estimated tables; cached, must not be modified."""
 
-    def make() -> dict[Kept, Ints]:
+    def make() -> dict[CategoryAndLife, Ints]:
         return block_bytes(problem, layer, where.cut, where.tile_neurons, where.tile_samples)
 
     return problem.memo.get(("bytes", layer.id, cut_key(where)), make)
@@ -99,7 +100,7 @@ def masks_bytes(problem: MappingProblem, layer: Layer, cut: AnyCut, neurons: Any
     return FLOAT * samples * words
 
 
-def most_bytes(problem: MappingProblem, held: Held, more: Mapping[str, Any] | None = None) -> Ints:
+def most_bytes(problem: MappingProblem, held: LiveBytes, more: Mapping[str, Any] | None = None) -> Ints:
     """Return the maximum of `held` that is live in any stage of a step, with the additions of `more` in some stages."""
     return most(held, stages_of(training=problem.training, segment=problem.segment), more)
 
@@ -114,7 +115,7 @@ def _copies(problem: MappingProblem, layer: Layer) -> int:
     return sum((link.outputs if link.dense else int(link.weight_elements > 1)) for link in layer.outgoing if problem.copies(link))
 
 
-def _states(problem: MappingProblem, layer: Layer) -> dict[Kept, int]:
+def _states(problem: MappingProblem, layer: Layer) -> dict[CategoryAndLife, int]:
     """Floats a neuron and sample: history, other states, saved values, initial values, states at boundaries, currents, sent values."""
     kernel, segments = layer.kernel, problem.segments
     states, sent = len(kernel.states), sum(source.kind != "spikes" for source in layer.sent)
@@ -123,17 +124,17 @@ def _states(problem: MappingProblem, layer: Layer) -> dict[Kept, int]:
     limited = any(problem.bus[problem.bus_of[link.id]] in problem.limited() for link in layer.incoming)
     # Boundaries are brought back into states, which are live from one segment to the next; what is sent is read before it is overwritten.
     again = problem.segment > 0
-    kept = layer.past.floats(segments.steps_kept) + segments.boundaries_sent * sent
-    found: dict[Kept, int] = {
+    kept = layer.past.floats(segments.steps_in_history) + segments.boundaries_sent * sent
+    found: dict[CategoryAndLife, int] = {
         ("history", "always"): max(1, segments.boundaries) * states + sent,
         ("history", "sequence"): kept + again * (states - history),
         ("history", "forward"): (1 - again) * (states - history),
     }
-    current: Kept = ("history", "always" if limited else "currents")
+    current: CategoryAndLife = ("history", "always" if limited else "currents")
     return found | {current: found.get(current, 0) + len(kernel.inputs)}
 
 
-def _adjoints(problem: MappingProblem, layer: Layer) -> dict[Kept, int]:
+def _adjoints(problem: MappingProblem, layer: Layer) -> dict[CategoryAndLife, int]:
     """Floats a neuron and sample: adjoints of the states, pending output gradients, sent deltas, deltas of the currents."""
     if not (problem.training and layer.gradient):
         return {}

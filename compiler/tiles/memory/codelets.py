@@ -185,7 +185,7 @@ def _of_losses(layout: Layout) -> Iterator[Use]:
         return
     tiles, loss = np.array(layout.loss_tiles), problem.network.loss
     yield Use.of(sample_loss(problem.costs, loss), tiles, 1)
-    if not problem.network.loss_of_steps:
+    if loss.scores:
         yield Use.of(loss_scores(problem.costs, loss), tiles, 1)
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from snnc.compiler.tiles.placement.grouping import Ints
 
-Held: TypeAlias = Mapping[tuple[str, str], Any]
+LiveBytes: TypeAlias = Mapping[tuple[str, str], Any]
 """(category, lifetime) -> bytes, a number or an array."""
 
 FORWARD, FORWARD_NEURONS = "forward", "forward: neurons"
@@ -77,12 +77,12 @@ def stage_of(part: str, name: str) -> str:
     return BACKWARD_NEURONS if part == "backward" and name.endswith(("windows", "ahead")) else part
 
 
-def bytes_at(held: Held, stage: str) -> Any:
+def bytes_at(held: LiveBytes, stage: str) -> Any:
     """Return the live bytes in a stage, all categories."""
     return sum((size for (_, life), size in held.items() if stage in LIVES[life]), start=np.int64(0))
 
 
-def by_stage(held: Held, stages: tuple[str, ...]) -> dict[str, Any]:
+def by_stage(held: LiveBytes, stages: tuple[str, ...]) -> dict[str, Any]:
     """Return the live bytes in each stage, all categories."""
     lives: dict[str, Any] = {}
     for (_, life), size in held.items():
@@ -90,13 +90,13 @@ def by_stage(held: Held, stages: tuple[str, ...]) -> dict[str, Any]:
     return {stage: sum((size for life, size in lives.items() if stage in LIVES[life]), start=np.int64(0)) for stage in stages}
 
 
-def most(held: Held, stages: tuple[str, ...], more: Mapping[str, Any] | None = None) -> Ints:
+def most(held: LiveBytes, stages: tuple[str, ...], more: Mapping[str, Any] | None = None) -> Ints:
     """Return the maximum of live bytes over all stages, with the additions of `more` in some."""
     found: Ints = np.max(np.stack(np.broadcast_arrays(*_all(held, stages, more).values())), axis=0)
     return found
 
 
-def fullest(held: Held, stages: tuple[str, ...], more: Mapping[str, Any] | None = None) -> tuple[str, dict[str, int]]:
+def fullest(held: LiveBytes, stages: tuple[str, ...], more: Mapping[str, Any] | None = None) -> tuple[str, dict[str, int]]:
     """Return the stage with the most live bytes, and these by category (numbers, no arrays); the additions are "exchange"."""
     sums = _all(held, stages, more)
     stage = max(stages, key=lambda each: int(sums[each]))
@@ -108,5 +108,5 @@ def fullest(held: Held, stages: tuple[str, ...], more: Mapping[str, Any] | None 
     return stage, found
 
 
-def _all(held: Held, stages: tuple[str, ...], more: Mapping[str, Any] | None) -> dict[str, Any]:
+def _all(held: LiveBytes, stages: tuple[str, ...], more: Mapping[str, Any] | None) -> dict[str, Any]:
     return {stage: size + (more or {}).get(stage, 0) for stage, size in by_stage(held, stages).items()}

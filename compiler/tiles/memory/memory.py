@@ -9,7 +9,7 @@ from typing import Final
 
 import numpy as np
 
-from snnc.compiler.ir.arrays.sizes import FLOAT
+from snnc.compiler.ir.arrays.sizes import FLOAT, LABEL_BYTES
 from snnc.compiler.ir.plan import MemoryPhase
 from snnc.compiler.tiles.cycles.predict import fragments_without_runs
 from snnc.compiler.tiles.cycles.superstep import SuperstepDraft
@@ -18,11 +18,11 @@ from snnc.compiler.tiles.gradients.gradient_traffic import reduced_bytes
 from snnc.compiler.tiles.gradients.norm import norm_bytes, squared_shares
 from snnc.compiler.tiles.gradients.packing import packings
 from snnc.compiler.tiles.indexed.indexed_cycles import owned_numbers
-from snnc.compiler.tiles.memory.block_memory import Kept, block_bytes, estimated_bytes, most_bytes
+from snnc.compiler.tiles.memory.block_memory import CategoryAndLife, block_bytes, estimated_bytes, most_bytes
 from snnc.compiler.tiles.memory.codelets import codelet_bytes
 from snnc.compiler.tiles.memory.lifetimes import LIVES, bytes_at, stage_of
 from snnc.compiler.tiles.memory.vertex_memory import constant_bytes
-from snnc.compiler.tiles.network import Layer, chooses_step
+from snnc.compiler.tiles.network import Layer
 from snnc.compiler.tiles.placement.grouping import Ints
 from snnc.compiler.tiles.placement.tile_range import TileRange
 from snnc.compiler.tiles.problem import MappingProblem
@@ -43,7 +43,7 @@ class MemoryUse:
         Name, part and bytes of exchange buffers on each tile, superstep by superstep.
     """
 
-    held: dict[Kept, Ints]
+    held: dict[CategoryAndLife, Ints]
     steps: tuple[tuple[str, str, Ints], ...]
 
     @cached_property
@@ -108,9 +108,9 @@ class MemoryUse:
 def memory_of(layout: Layout, steps: Sequence[SuperstepDraft]) -> MemoryUse:
     """Return the contents of every tile: exchange is the data that a superstep receives, code grows with all fragments."""
     problem = layout.problem
-    found: dict[Kept, Ints] = {}
+    found: dict[CategoryAndLife, Ints] = {}
 
-    def add(kept: Kept, tiles: Ints, size: Ints) -> None:
+    def add(kept: CategoryAndLife, tiles: Ints, size: Ints) -> None:
         np.add.at(found.setdefault(kept, np.zeros(problem.target.tiles, dtype=np.int64)), tiles, size)
 
     used = np.zeros(problem.target.tiles, dtype=bool)
@@ -149,7 +149,7 @@ def memory_of(layout: Layout, steps: Sequence[SuperstepDraft]) -> MemoryUse:
     return MemoryUse(found, tuple((step.name, step.part, _buffers(step)) for step in steps))
 
 
-def _block_bytes(layout: Layout, layer: Layer, where: TileRange) -> dict[Kept, Ints]:
+def _block_bytes(layout: Layout, layer: Layer, where: TileRange) -> dict[CategoryAndLife, Ints]:
     """Bytes of a population's blocks on each of its tiles."""
     problem = layout.problem
     if not layout.exact or not any(link.indexed is not None for link in (*layer.incoming, *layer.outgoing)):
@@ -166,7 +166,7 @@ def _buffers(step: SuperstepDraft) -> Ints:
     return found
 
 
-def _owned(layout: Layout) -> Iterator[tuple[Kept, Ints, Ints]]:
+def _owned(layout: Layout) -> Iterator[tuple[CategoryAndLife, Ints, Ints]]:
     """Weights of indexed connections on the tiles that own them: the original of all copies, the sum of gradients, moments."""
     for one in layout.copied if layout.exact else ():
         size = FLOAT * one.owners.count
@@ -175,16 +175,23 @@ def _owned(layout: Layout) -> Iterator[tuple[Kept, Ints, Ints]]:
 
 
 def _loss_bytes(problem: MappingProblem) -> dict[str, int]:
-    """The place of each class, its score (and step), the label and the loss of a sample; records and adjoints are buffered."""
-    scores = 0 if problem.network.loss_of_steps else 1 + chooses_step(problem.network.loss)
-    width = problem.network.loss_width
-    return {"always": FLOAT * 2 * width, "scores": FLOAT * scores * width, "loss": FLOAT * (1 + problem.loss_parts)}
+    """The place of each output, its score (and step), the targets and the loss of a sample; records and adjoints are buffered."""
+    loss = problem.network.loss
+    targets = FLOAT * loss.targets(problem.steps)
+    found = {
+        "always": FLOAT * 2 * loss.width,
+        "scores": FLOAT * (1 + loss.chooses_step) * loss.scores,
+        "loss": FLOAT * problem.loss_parts + (0 if targets else LABEL_BYTES),
+    }
+    # Targets arrive before the first superstep of the loss.
+    found["scores" if loss.scores else "loss"] += targets
+    return found
 
 
 def bytes_before_pricing(layout: Layout) -> int:
     """Bytes of the fullest tile that are known before the supersteps: its variables, and code for the test for further windows."""
     problem = layout.problem
-    held: dict[Kept, Ints] = {("code", "always"): np.zeros(problem.target.tiles, dtype=np.int64)}
+    held: dict[CategoryAndLife, Ints] = {("code", "always"): np.zeros(problem.target.tiles, dtype=np.int64)}
     for layer in problem.network.layers:
         where = layout.range_of(layer)
         for kept, size in estimated_bytes(problem, layer, where).items():

@@ -45,10 +45,10 @@ def even_order(work: Floats) -> Ints:
     mean = work.mean(axis=1, keepdims=True)
     scaled = work / np.where(mean > 0, mean, 1.0)
     stretches = np.array_split(np.arange(neurons), max(1, -(-neurons // STRETCH)))
-    return np.concatenate([some[_dealt(scaled[:, some])] for some in stretches])
+    return np.concatenate([some[_by_turns(scaled[:, some])] for some in stretches])
 
 
-def _dealt(work: Floats) -> Ints:
+def _by_turns(work: Floats) -> Ints:
     """The same within one stretch."""
     off = work - work.mean(axis=1, keepdims=True)
     size = (off**2).sum(axis=0)

@@ -155,7 +155,7 @@ def _about(number: float) -> int:
 
 def _link(link: Link) -> object:
     sizes = (link.dense, link.indexed, link.inputs, link.outputs, link.weight_elements, link.weight_gradient, link.input_gradient)
-    return (*sizes, link.quiet, link.half, link.source.kind)
+    return (*sizes, link.sparse_values, link.half, link.source.kind)
 
 
 def _choices(problem: MappingProblem, layer: Layer, *, even: bool) -> tuple[Choice, ...]:

@@ -86,7 +86,7 @@ def _alike(problem: MappingProblem, source: BusSource, rows: MaskRows | None, fi
     if part == "masks" and rows is not None:
         cost = problem.costs["relay_compact"]
         ids = np.sum([found for _, found in _found(problem, source, rows, shares, chosen, 1)], axis=0)
-        return start + cost.idle + finished * (_looking(problem, rows, shares, ids).max(axis=1) - cost.idle)
+        return start + cost.idle + finished * (_searching(problem, rows, shares, ids).max(axis=1) - cost.idle)
     cost = problem.costs["relay_windows"].with_request()
     loops, forward = LoopsByPlace(window_loops(cost, bits=source in problem.bits)), part != "backward"
     cycles: Any = np.full((1, workers, 1), float(cost.start))
@@ -120,11 +120,11 @@ def _find(
 ) -> Iterator[tuple[str, Ints]]:
     timeline, after = problem.timeline, problem.schedule.stages[source.owner] + later
     spikes = timeline.placed(timeline.spikes(source), after)
-    parts = _before(problem, source)(_looked_through(rows, shares))
+    parts = _before(problem, source)(_searched_parts(rows, shares))
     yield from (("spikes", found) for found in _drawn(f"{source.buffer} spikes", source.width, spikes, chosen, np.diff(parts)))
     if source in problem.windowed:
         support = timeline.placed(timeline.support(source), after) - spikes
-        parts = _looked_through(rows, shares)
+        parts = _searched_parts(rows, shares)
         yield from (("near", found) for found in _drawn(f"{source.buffer} near", source.width, support, chosen, np.diff(parts)))
 
 
@@ -137,7 +137,7 @@ def _before(problem: MappingProblem, source: BusSource) -> Callable[[Floats], Fl
     return lambda place: np.interp(place, np.linspace(0.0, 1.0, len(before)), before)
 
 
-def _looked_through(rows: MaskRows, shares: Shares) -> Floats:
+def _searched_parts(rows: MaskRows, shares: Shares) -> Floats:
     """[samples, workers, 2]: start and end of the part of each sample's mask that a worker searches, in whole units."""
     whole = rows.all * shares.samples
     edges = whole * np.arange(shares.workers + 1) // shares.workers - rows.all * np.arange(shares.samples)[:, None]
@@ -193,7 +193,8 @@ def bits_cycles(problem: MappingProblem, bus: Bus, relays: Sequence[tuple[int, i
         shares = Shares.of(problem.target.workers, samples)
         found[here] = _listing(problem, bus, shares, first[here][:, None] + np.arange(samples))
     request = LoopsByPlace(bit_loops(problem.costs["relay_bits"].with_request()))["request"]
-    return found + cycles_of(request, {}) * (problem.further.passes(bus.id, forward=True) if forward else 0)
+    found += cycles_of(request, {}) * (problem.further.passes(bus.id, forward=True) if forward else 0)
+    return found
 
 
 def _listing(problem: MappingProblem, bus: Bus, shares: Shares, chosen: Ints) -> Any:
@@ -213,7 +214,7 @@ def _listing(problem: MappingProblem, bus: Bus, shares: Shares, chosen: Ints) ->
     return cycles.max(axis=1)
 
 
-def _looking(problem: MappingProblem, rows: MaskRows, shares: Shares, ids: Ints) -> Any:
+def _searching(problem: MappingProblem, rows: MaskRows, shares: Shares, ids: Ints) -> Any:
     """[relays, workers, iterations]: searching masks for `ids`."""
     cost = problem.costs["relay_compact"]
     pieces, runs, groups, singles = (found[:, None] for found in _walked(rows, shares))
@@ -242,7 +243,7 @@ def _joining(
 ) -> Any:
     """[relays, workers, iterations]: joining the results of all workers."""
     wide, later = source.width > 1 << 16, problem.schedule.latency
-    parts = np.diff(_looked_through(rows, shares))[..., 0]
+    parts = np.diff(_searched_parts(rows, shares))[..., 0]
     sharing = (parts > 0) @ np.ones(shares.workers)
     amounts: dict[str, Any] = {"pieces": (parts > 0).sum(axis=0)[:, None], "counts": ((parts > 0) * sharing[:, None]).sum(axis=0)[:, None]}
     words: Any = 0

@@ -41,7 +41,7 @@ def segment_lengths(network: MappedNetwork, schedule: TileSchedule, steps: int, 
 
 def _bytes(network: MappedNetwork, schedule: TileSchedule, steps: int, cuts: Sequence[Segments]) -> Ints:
     """Bytes of a sample that blocks and relays keep over time, for each way to cut the iterations."""
-    kept = np.array([cut.steps_kept for cut in cuts])
+    kept = np.array([cut.steps_in_history for cut in cuts])
     boundaries, sent = np.array([cut.boundaries for cut in cuts]), np.array([cut.boundaries_sent for cut in cuts])
     found: Ints = np.zeros(len(cuts), dtype=np.int64)
     lags: dict[BusSource, list[int]] = {}
@@ -55,7 +55,7 @@ def _bytes(network: MappedNetwork, schedule: TileSchedule, steps: int, cuts: Seq
             stored = np.array([1 if source.static else cut.steps_streamed(min(some), max(some)) for cut in cuts])
         else:
             found = found + (FLOAT * source.width * sent if source.kind != "spikes" else 0)
-            stored = np.array([cut.steps_relayed(max(some)) + cut.boundaries_behind * cut.steps_behind(max(some)) for cut in cuts])
+            stored = np.array([cut.steps_relayed(max(some)) + cut.boundaries_with_steps * cut.steps_before(max(some)) for cut in cuts])
         found = found + _step_bytes(source) * stored
     return found
 

@@ -59,9 +59,9 @@ def block_codelets(problem: MappingProblem, layer: Layer, form: FormOf = estimat
         forms = [(link, None if link.indexed is None else form(link.indexed, "source")) for link in out]
         yield source_gradient(costs[f"source_gradient.{layer.id}"], layer, forms), 1
     again = [link for link in links if link.limited_back and (link.read_backward or link.returned)]
-    came = returning_to(layer, adjoint, [bus.source for bus in returning if bus in limited])
-    if again or came:
-        yield weight_round(costs[f"weight_round.{layer.id}"], layer, again, came), 1
+    returning_sources = returning_to(layer, adjoint, [bus.source for bus in returning if bus in limited])
+    if again or returning_sources:
+        yield weight_round(costs[f"weight_round.{layer.id}"], layer, again, returning_sources), 1
 
 
 def block_loops(problem: MappingProblem, layer: Layer, name: str) -> LoopsByPlace:

@@ -1,8 +1,8 @@
 """The loops of the vertices of blocks: over neurons, over what connections bring, over gradients that return.
 
 Amounts of all of them: ``samples`` and ``count`` (neurons) of the block. Of a connection: ``events`` (spikes of all samples), ``entries``
-(spikes, and neurons in the support of the surrogate), ``width`` (values of a sample), ``loud`` (rows of pairs of values that are not both
-0); of tables, ``searches`` (halvings), ``lookups``, ``founds`` (rows), ``singles`` and ``runs`` (runs of one value and of more),
+(spikes, and neurons in the support of the surrogate), ``width`` (values of a sample), ``nonzero`` (rows of pairs of values that are not
+both 0); of tables, ``searches`` (halvings), ``lookups``, ``founds`` (rows), ``singles`` and ``runs`` (runs of one value and of more),
 ``values`` (that runs add up, or choose from) and ``sample_values`` (x samples). Of a connection out of the block: ``outputs`` (neurons of
 the target), ``unaligned`` (1 where pairs of samples are not one load). Of a returning window: ``windows``, ``searches``, ``own`` neurons.
 """
@@ -65,7 +65,7 @@ def read_loops(cost: CodeletCost, read: Reads) -> Iterator[Loop]:
     if read.link.indexed is not None:
         yield from _tables(cost, read.link, read.form, place)
     elif read.link.dense:
-        yield from _events(cost, place) if read.link.events else _values(cost, place, mostly_zero=read.link.quiet)
+        yield from _events(cost, place) if read.link.events else _values(cost, place, mostly_zero=read.link.sparse_values)
     elif read.link.events:
         yield from looping("spikes", Amount("events"), cost.id, place)
     else:
@@ -92,7 +92,7 @@ def _values(cost: CodeletCost, place: Place, *, mostly_zero: bool) -> Iterator[L
     yield from _sweeps(cost, VALUE_SWEEP, place)
     if mostly_zero:
         yield from looping("pairs of values", SAMPLES * pairs(Amount("width")), sweeps(COUNT, VALUE_SWEEP) * cost.word, place)
-        yield from looping("weights of a value that is not 0", Amount("loud"), _row(cost.word_hit, cost.product, VALUE_SWEEP), place)
+        yield from looping("weights of a value that is not 0", Amount("nonzero"), _row(cost.word_hit, cost.product, VALUE_SWEEP), place)
     else:
         yield from looping("weights of a value", SAMPLES * Amount("width"), _row(cost.row, cost.product, VALUE_SWEEP), place)
 

@@ -134,16 +134,16 @@ def backward(
     ]
     fields += [_past(f"past{state.index}", "input") for state in halves]
     fields += [_saved(layer, i, "input", "a value of the forward pass") for i, name in enumerate(kernel.saved) if name in code.reads]
-    came = returning_to(layer, code, returning)
-    for i, source in enumerate(came):
+    returning_sources = returning_to(layer, code, returning)
+    for i, source in enumerate(returning_sources):
         fields += _returning(i, source)
-    fields += _first(layer, always=bool(came))
-    fields += [constant("last", "the first iteration of the backward pass", "int")] if came else []
+    fields += _first(layer, always=bool(returning_sources))
+    fields += [constant("last", "the first iteration of the backward pass", "int")] if returning_sources else []
     for i, buffer in enumerate(layer.outputs):
         if f"d_o{i}" in code.reads:
             fields += _ring(i) if has_ring(layer, buffer) else []
             fields += [run("input", "float", f"d_record{i}", "the adjoint of a record")] if buffer in layer.adjoint_outputs else []
-    loops = backward_loops(cost, [link for link in links if link.read_backward], back, len(came))
+    loops = backward_loops(cost, [link for link in links if link.read_backward], back, len(returning_sources))
     return VertexSpec("backward", tuple(fields), cost.calling(partial_products(cost)) if back else cost, loops)
 
 

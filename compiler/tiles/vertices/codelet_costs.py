@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Final
+from typing import Any, Final
 
 from snnc.compiler.ir.step_program import StepProgram
-from snnc.compiler.tiles.network import Layer, Link, MappedNetwork, Past, chooses_step, describe
+from snnc.compiler.tiles.network import Layer, Link, MappedNetwork, Past, describe
 from snnc.compiler.tiles.vertices.cost import EVENT_SWEEP, SAMPLE_SWEEP, SUMMANDS, VALUE_SWEEP, CodeletCost, column_pairs
 from snnc.compiler.tiles.vertices.operations import pair_cycles
 
@@ -101,11 +101,11 @@ def partial_products(cost: CodeletCost) -> tuple[str, int]:
 # An entry of a window whose partial product is formed: load the id, multiply by the row's length, add the base, start the sum, add its
 # halves, store, advance, branch: 8. A pair of its columns: load the row, multiply, add: 3.
 
-_LINK, _DENSE, _SWEEP, _EVENT, _JOINED, _ROW, _PAIR, _LOUD, _HALF = 8, 16, 6, 4, 2, 5, 5, 3, 3
-_RUNS: Final[dict[str, int]] = {"search": 5, "lookup": 4, "found": 4, "single": 4, "run": 8, "value": 4, "choice": 8}
+_LINK, _DENSE, _SWEEP, _EVENT, _JOINED, _ROW, _PAIR, _NONZERO, _HALF = 8, 16, 6, 4, 2, 5, 5, 3, 3
+_RUNS: Final[dict[str, Any]] = {"search": 5, "lookup": 4, "found": 4, "single": 4, "run": 8, "value": 4, "choice": 8}
 
 
-_PARTIALS: Final[dict[str, int]] = {"entry": 8, "entry_vector": 3}
+_PARTIALS: Final[dict[str, Any]] = {"entry": 8, "entry_vector": 3}
 
 
 def _forward(layer: Layer, training: bool) -> CodeletCost:
@@ -127,7 +127,7 @@ def _forward(layer: Layer, training: bool) -> CodeletCost:
         row=_ROW,
         product=3 + (layer.half_weights > 0),
         word=_PAIR,
-        word_hit=_LOUD,
+        word_hit=_NONZERO,
         neuron=pair_cycles(kernel.forward) + loads + stores + halves + fill + 2 + _sending(layer),
         pair=pair_cycles(kernel.forward) + 2 * (loads + stores + fill + _sending(layer)) + halves + 2,
         id=5,  # load, subtract the first, compare with the count, branch, advance; adds are counted as part of it
@@ -159,7 +159,7 @@ def _backward(layer: Layer) -> CodeletCost:
         row=_ROW,
         product=4,
         word=_PAIR,
-        word_hit=_LOUD,
+        word_hit=_NONZERO,
         neuron=pair_cycles(kernel.backward) + loads + halves + stores + sums + 2,
         pair=pair_cycles(kernel.backward) + 2 * (loads + stores + sums) + halves + 2,
         id=5,
@@ -184,7 +184,7 @@ def _sending(layer: Layer) -> int:
     return sum(3 if source.kind == "spikes" else 1 for source in layer.sent)
 
 
-def _events_only(layer: Layer, held: int, event_vector: int, **partials: int) -> CodeletCost:
+def _events_only(layer: Layer, held: int, event_vector: int, **partials: Any) -> CodeletCost:
     """Links with further windows are a subset of those with events."""
     links = [link for link in layer.incoming if link.events]
     return CodeletCost(
@@ -240,14 +240,18 @@ def _norm(network: MappedNetwork, sums: tuple[str, int]) -> dict[str, CodeletCos
 
 def _loss(network: MappedNetwork) -> dict[str, CodeletCost]:
     """Scores of classes, then adjoints of steps; a loss of every step needs no scores."""
-    if network.loss_of_steps:
+    if network.loss.name == "ce_rate":
         # a step: set-up of three loops, logarithm, sum; a class: load, compare; load, subtract, exp (3), add, store; divide, scale, store
         return {"loss": CodeletCost(start=30, row=24, element=28), "loss_scores": CodeletCost()}
-    if network.loss == "composed":
-        # As a softmax and a squared error of every step and output: more than most terms take.
-        return {"loss": CodeletCost(start=60, sample=48, row=24, element=32), "loss_scores": CodeletCost(start=24, sample=20, element=6)}
-    softmax = 0 if network.loss == "mse_count" else 24  # of a class: compare; subtract, exp (3), add; exp, divide (10), subtract
-    most = chooses_step(network.loss)
+    if network.loss.name == "composed":
+        # As a softmax and a squared error of every step and output: more than most terms take. A target: load, compare, add, branch.
+        value = 4 if network.loss.masked else 0
+        return {
+            "loss": CodeletCost(start=60, sample=48, row=24, element=32, value=value),
+            "loss_scores": CodeletCost(start=24, sample=20, element=6) if network.loss.scores else CodeletCost(),
+        }
+    softmax = 0 if network.loss.name == "mse_count" else 24  # of a class: compare; subtract, exp (3), add; exp, divide (10), subtract
+    most = network.loss.chooses_step
     return {
         # a class: its place, set-up of the loop, store; a step: load, add (compare and keep which), branch
         "loss_scores": CodeletCost(start=20, sample=14, element=6 if most else 3),

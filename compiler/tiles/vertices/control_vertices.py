@@ -62,8 +62,8 @@ def answer(costs: Mapping[str, CodeletCost], *, looks_back: bool) -> VertexSpec:
             one("input", "int", "k", "the iteration"),
             run("inout", "unsigned", "back", "further windows of each iteration of the backward pass"),
         )
-    asked = run("input", "unsigned", "asked", "the most that each worker found")
-    return VertexSpec("answer", (asked, _AGAIN, _LEFT, _ROUNDS, *kept), costs["answer"], _compared(costs["answer"]))
+    maxima = run("input", "unsigned", "maxima", "the most that each worker found")
+    return VertexSpec("answer", (maxima, _AGAIN, _LEFT, _ROUNDS, *kept), costs["answer"], _compared(costs["answer"]))
 
 
 def known(costs: Mapping[str, CodeletCost]) -> VertexSpec:

@@ -11,6 +11,39 @@ what it counts.
 
 Columns of a block are processed in pairs (one 64-bit load), the last of an odd number alone. A *sweep* goes over a list once and keeps up
 to :data:`EVENT_SWEEP` pairs (:data:`VALUE_SWEEP` of a value bus) of sums or deltas in registers, so
+codelet             samples    events     sweeps; rows / products     neurons                   words, hits, ids, elements
+==================  =========  =========  ==========================  ========================  ================================
+``relay_compact``   pieces     0          runs of words / 0           0                         four mask words (word), such with a
+                                                                                                bit (hit), words read alone (single),
+                                                                                                ids found (id)
+``relay_windows``   lists      0          pieces that are joined / 0  0                         words copied to windows (element), runs
+                                                                                                of those (run); counts summed (value)
+                                                                                                and words of ids joined (word)
+``relay_bits``      lists      0          0                           0                         words read (word), ids listed (id), words
+                                                                                                whose bits are counted (value)
+``copy_mask``       0          0          0                           0                         pairs of words of one worker (element)
+``relay_values``    0          0          rows of a sample / 0        0                         floats kept (value), shown (element)
+``next_window``     of vertex  0          0                           0                         ids copied (element)
+``boundary``        0          0          states or steps (row)       0                         floats copied (element)
+``boundary_events`` x steps    0          steps (row)                 0                         words of ids copied (element)
+``reduce_partials`` 0          0          pairs of entries / pairs    0                         0
+                                          x producers
+``gradient_window`` pieces     0          pairs of entries / pairs    0                         0
+                                          x parts
+``loss_scores``     classes    0          0                           0                         classes x steps (element)
+``loss``            classes    0          steps (row)                 0                         steps x classes (element), targets that
+                                                                                                every worker looks at (value)
+``reduce``          0          0          0                           0                         floats summed (element)
+``update``          0          0          pairs x passes over         0                         parameters updated (element)
+                                          :data:`SUMMANDS` gradients
+                                          / pairs of gradients added
+``weight_rows``     0          0          rows of the columns that a  0                         weights put in order (element);
+                                          worker takes                                          columns looked at (lookup)
+``pack_rows``       0          0          tiles of the source in       0                         weights put side by side (element); pieces
+                                          each piece                                            looked at (lookup), runs of tiles (run)
+``transpose``       0          0          0                           0                         floats moved (element)
+==================  =========  =========  ==========================  ========================  ================================
+=======
 ``sweeps = ceil(ceil(columns / 2) / EVENT_SWEEP)``. If the last sweep has pairs and a single column, these are stored in two places, which
 costs `event_joined` cycles.
 

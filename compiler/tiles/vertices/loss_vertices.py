@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from snnc.compiler.tiles.network import chooses_step, reads_steps, takes_scores
+from snnc.compiler.tiles.losses import LossShape
 from snnc.compiler.tiles.vertices.cost import CodeletCost
 from snnc.compiler.tiles.vertices.loops import Amount, looping
 from snnc.compiler.tiles.vertices.vertex_spec import FieldSpec, VertexSpec, constant, one, run
@@ -21,34 +21,34 @@ _SUM: Final = (
     one("output", "float", "total", "Their sum."),
     constant("count", "How many they are."),
 )
+_TARGETS: Final = run("input", "float", "targets", "The targets of the sample, step after step where there are some of each.")
 
 
-def _scores(loss: str | None, *, written: bool) -> tuple[FieldSpec, ...]:
+def _scores(loss: LossShape, *, written: bool) -> tuple[FieldSpec, ...]:
     way: Final = "output" if written else "input"
     found = run(way, "float", "scores", "The scores of the classes.")
-    return (found, run(way, "int", "chosen", "The step that a score was read at.")) if chooses_step(loss) else (found,)
+    return (found, run(way, "int", "chosen", "The step that a score was read at.")) if loss.chooses_step else (found,)
 
 
-def loss_scores(costs: Mapping[str, CodeletCost], loss: str | None) -> VertexSpec:
-    """Return what finds the scores of a sample for the loss of that name."""
-    cost = costs["loss_scores"]
+def loss_scores(costs: Mapping[str, CodeletCost], loss: LossShape) -> VertexSpec:
+    """Return what finds the scores of a sample."""
+    cost, targets = costs["loss_scores"], (_TARGETS,) if loss.scores_read_targets else ()
     loops = (
         *looping("classes", Amount("classes"), cost.sample),
         *looping("steps of a class", Amount("classes") * Amount("steps"), cost.element),
     )
-    return VertexSpec("loss_scores", (_RECORDS, *_PLACES, *_scores(loss, written=True), *_SIZES), cost, loops)
+    return VertexSpec("loss_scores", (_RECORDS, *_PLACES, *targets, *_scores(loss, written=True), *_SIZES), cost, loops)
 
 
-def sample_loss(costs: Mapping[str, CodeletCost], loss: str | None) -> VertexSpec:
-    """Return what finds the loss of a sample, and the adjoints of its records, for the loss of that name."""
-    scored = takes_scores(loss)
+def sample_loss(costs: Mapping[str, CodeletCost], loss: LossShape) -> VertexSpec:
+    """Return what finds the loss of a sample, and the adjoints of its records."""
     fields = (
-        *(_scores(loss, written=False) if scored else ()),
-        *((_RECORDS,) if reads_steps(loss) else ()),
+        *(_scores(loss, written=False) if loss.scores else ()),
+        *((_RECORDS,) if loss.reads_steps else ()),
         *_PLACES,
-        one("input", "int", "label", "The class of the sample."),
+        _TARGETS if loss.columns else one("input", "int", "label", "The class of the sample."),
         run("output", "float", "adjoint", "As the records."),
-        run("output", "float", "loss", "What the steps of each worker add." if reads_steps(loss) else "Written by the first worker."),
+        run("output", "float", "loss", "What the steps of each worker add." if loss.reads_steps else "Written by the first worker."),
         *_SIZES,
     )
     cost = costs["loss"]
@@ -56,6 +56,7 @@ def sample_loss(costs: Mapping[str, CodeletCost], loss: str | None) -> VertexSpe
         *looping("classes", Amount("classes"), cost.sample),
         *looping("steps", Amount("steps"), cost.row),
         *looping("classes of a step", Amount("steps") * Amount("classes"), cost.element),
+        *looping("targets", Amount("targets"), cost.value),
     )
     return VertexSpec("loss", fields, cost, loops)
 

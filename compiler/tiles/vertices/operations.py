@@ -57,5 +57,5 @@ def update_cycles(rule: UpdateRule, *, accumulates: bool = False) -> int:
     arithmetic, moments = pair_cycles(rule.step), len(rule.moments)
     mean = MEAN_CYCLES if accumulates else 0
     if "sqrt" in operation_counts(rule.step):
-        return (arithmetic + mean + 2 + 2 * len(rule.kept)) // 2
+        return (arithmetic + mean + 2 + 2 * len(rule.changed_arrays)) // 2
     return SGD_CYCLES + moments + mean + arithmetic - (2 + 2 * moments)

@@ -52,7 +52,7 @@ def relay_codelets(problem: MappingProblem, source: BusSource) -> Iterator[Codel
             yield from _next(
                 problem, source, [bus for bus in buses if problem.further.sizes[bus.id].limited(backward=backward)], backward=backward
             )
-    if source in problem.sources_behind:
+    if source in problem.sources_at_boundaries:
         vertex = relay_boundary(costs, None if source.kind == "values" else stored_spikes(problem, source))
         yield _codelet(problem, vertex, source, buses, forward=True, number=2)
 
@@ -61,7 +61,8 @@ def stored_spikes(problem: MappingProblem, source: BusSource) -> StoredSpikes:
     """The form in which relays store the spikes of a source."""
     support = source in problem.windowed
     room = ids_stored(source, problem.buses_of(source), problem.mode, problem.windowed_buses)
-    return StoredSpikes(id_type(source.width), source in problem.bits, support, support and room < source.width)
+    limited = problem.mode == "drop" and not source.external and source not in problem.bits
+    return StoredSpikes(id_type(source.width), source in problem.bits, support, support and room < source.width, limited)
 
 
 def _codelet(

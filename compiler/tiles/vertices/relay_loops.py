@@ -1,16 +1,20 @@
 """The loops of the vertices of relays.
 
 Amounts: ``pieces`` that a worker searches or joins; of the masks in them ``runs`` of words, ``groups`` of four words, ``singles`` (units
-alone), ``hits`` (groups with a bit), ``ids`` found. ``counts``: numbers of ids of a sample's pieces, read for each piece. ``lists`` (or
-parts of one) of samples; ``words`` read or copied, in ``runs``; ``numbers`` that a request for further windows compares.
+alone), ``hits`` (groups with a bit), ``ids`` found. ``counts``: numbers of ids of a sample's pieces, read for each piece. ``scores`` of a
+random choice of spikes, which no prediction has: whether there is one is a value of a run. ``lists`` (or parts of one) of samples;
+``words`` read or copied, in ``runs``; ``numbers`` that a request for further windows compares.
 """
 
 from __future__ import annotations
+
+from functools import lru_cache
 
 from snnc.compiler.tiles.vertices.cost import CodeletCost
 from snnc.compiler.tiles.vertices.loops import Amount, Loop, as_formula, looping
 
 
+@lru_cache(maxsize=64)
 def compact_loops(cost: CodeletCost) -> tuple[Loop, ...]:
     """Return the loops of a search for spikes in masks."""
     return (
@@ -23,7 +27,8 @@ def compact_loops(cost: CodeletCost) -> tuple[Loop, ...]:
     )
 
 
-def window_loops(cost: CodeletCost, *, bits: bool, joins: bool = True) -> tuple[Loop, ...]:
+@lru_cache(maxsize=64)
+def window_loops(cost: CodeletCost, *, bits: bool, joins: bool = True, limited: bool = False) -> tuple[Loop, ...]:
     """Return the loops of a vertex that shows first windows of ids and, if it `joins`, stores what workers found, perhaps as `bits`."""
     found = [
         *looping("lists of ids", Amount("lists"), cost.sample, "lists"),
@@ -35,12 +40,15 @@ def window_loops(cost: CodeletCost, *, bits: bool, joins: bool = True) -> tuple[
         found += looping("pieces joined", Amount("pieces"), cost.row, "joined")
         found += looping("counts of pieces", Amount("counts"), cost.value, "joined")
         found += looping("words of ids joined", Amount("words"), cost.word, "joined")
+    if limited:
+        found += looping("scores of spikes", Amount("scores"), cost.search, "joined")
     if joins and bits:
         found += looping("ids put into bits", Amount("ids"), cost.lookup, "joined")
         found += looping("words of bits stored", Amount("bit_words"), cost.found, "joined")
     return tuple(found)
 
 
+@lru_cache(maxsize=64)
 def bit_loops(cost: CodeletCost) -> tuple[Loop, ...]:
     """Return the loops of a vertex that lists the bits of a step."""
     return (
@@ -52,6 +60,7 @@ def bit_loops(cost: CodeletCost) -> tuple[Loop, ...]:
     )
 
 
+@lru_cache(maxsize=64)
 def value_loops(cost: CodeletCost, *, joins: bool) -> tuple[Loop, ...]:
     """Return the loops of a vertex that shows values and, if it `joins`, stores those of the last step."""
     found = [*looping("values shown", Amount("values"), cost.element, "copied")]
@@ -61,6 +70,7 @@ def value_loops(cost: CodeletCost, *, joins: bool) -> tuple[Loop, ...]:
     return tuple(found)
 
 
+@lru_cache(maxsize=64)
 def next_window_loops(cost: CodeletCost) -> tuple[Loop, ...]:
     """Return the loops of a vertex that shows further windows of ids."""
     return (
@@ -69,6 +79,7 @@ def next_window_loops(cost: CodeletCost) -> tuple[Loop, ...]:
     )
 
 
+@lru_cache(maxsize=64)
 def boundary_loops(cost: CodeletCost) -> tuple[Loop, ...]:
     """Return the loops of a copy of rows of values to a boundary of segments, or back."""
     return (
@@ -77,6 +88,7 @@ def boundary_loops(cost: CodeletCost) -> tuple[Loop, ...]:
     )
 
 
+@lru_cache(maxsize=64)
 def boundary_event_loops(cost: CodeletCost) -> tuple[Loop, ...]:
     """Return the loops of a copy of lists of ids to a boundary of segments, or back."""
     return (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from snnc.compiler.tiles.vertices.boundary_vertices import BOUNDARY
@@ -20,6 +20,8 @@ from snnc.compiler.tiles.vertices.relay_loops import (
 )
 from snnc.compiler.tiles.vertices.vertex_spec import Element, FieldKind, FieldSpec, VertexSpec, constant, one, run
 
+SCORE: Final = 12
+"""Instructions of a score: load, add, three multiplications, five shifts and exclusive ors, compare, add (counted by hand)."""
 _COPY_MASK: Final = (
     run("input", "unsigned", "mask", "a bit for each neuron of a tile and sample", align=8),
     run("output", "unsigned", "copy", "the same for the next iteration", align=8),
@@ -70,13 +72,14 @@ class StoredSpikes:
     """The form in which relays store the spikes of a source.
 
     `bits`: a bit for each value, not ids; `with_support`: also neurons that receive gradient without a spike; `drops_support`: there may
-    be more of these than a step has room for.
+    be more of these than a step has room for; `limited`: a run says how many spikes of a step are sent, and which.
     """
 
     ids: Element
     bits: bool = False
     with_support: bool = False
     drops_support: bool = False
+    limited: bool = False
 
 
 @dataclass(frozen=True)
@@ -140,10 +143,15 @@ def relay_windows(
         fields += [constant("most_spikes", "spikes that are kept of a step"), constant("most", "ids that are kept of a step"), *_FOUND]
         fields += [_ends("inout")] if stored.with_support else []
         fields += [run("inout", "unsigned", "lost_near", "neurons near the threshold that found no room")] if stored.drops_support else []
+    limited = joins and stored.limited
+    if limited:
+        fields.append(run("input", "float", "limit", "spikes of a step that are sent, and the key of the choice"))
+        fields.append(run("inout", "unsigned", "dropped", "spikes that are not sent"))
     for index, window in enumerate(windows):
         fields += _first_window(stored, index, window)
     cost = _with_request(costs["relay_windows"], windows)
-    return VertexSpec("relay_windows", tuple(fields), cost, window_loops(cost, bits=stored.bits, joins=joins))
+    cost = replace(cost, search=SCORE) if limited else cost
+    return VertexSpec("relay_windows", tuple(fields), cost, window_loops(cost, bits=stored.bits, joins=joins, limited=limited))
 
 
 def relay_bits(costs: Mapping[str, CodeletCost], stored: StoredSpikes, window: ShownWindow, *, again: bool) -> VertexSpec:
@@ -242,10 +250,10 @@ def _spikes(stored: StoredSpikes, i: int) -> tuple[FieldSpec, ...]:
 def _support(stored: StoredSpikes, i: int) -> tuple[FieldSpec, ...]:
     return (
         constant(f"entries{i}", "entries that the window holds"),
-        constant(f"near_room{i}", "ids that it has room for, in whole words"),
+        constant(f"support_room{i}", "ids that it has room for, in whole words"),
         constant(f"kept{i}", "spikes that are kept of a step"),
-        run("inout", stored.ids, f"near_ids{i}", "ids of what takes gradient", 4),
-        run("inout", "unsigned", f"near_number{i}", "spikes and entries"),
+        run("inout", stored.ids, f"support_ids{i}", "ids of what takes gradient", 4),
+        run("inout", "unsigned", f"support_number{i}", "spikes and entries"),
         run("output", stored.ids, f"back_ids{i}", "the same ids, beside the gradients that come", 4),
         run("output", "unsigned", f"back_number{i}", "their spikes and entries"),
     )

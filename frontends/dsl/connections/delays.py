@@ -43,7 +43,7 @@ class UniformDelay:
 
 
 Delays: TypeAlias = "npt.ArrayLike | DelayInitialiser | Any | None"
-"""Whole numbers, an initialiser of such, or a scipy.sparse matrix with the pattern of the weights."""
+"""Whole numbers, an initialiser that draws them, or a scipy.sparse matrix with the pattern of the weights."""
 
 
 def drawn_delays(delays: Delays, shape: Shape, pattern: Pattern | None, rng: np.random.Generator, where: str) -> Array | None:

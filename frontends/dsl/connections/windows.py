@@ -72,18 +72,18 @@ def numbers(value: Numbers, dimensions: int, what: str, where: str, least: int =
 def pairs(
     padding: Padding, kernel: tuple[int, ...], stride: tuple[int, ...], dilation: tuple[int, ...], where: str
 ) -> tuple[tuple[int, int], ...]:
-    """Return (before, after) a dimension; ``"same"`` puts the odd zero after the values, as PyTorch does.
+    """Return the padding (before, after) of each dimension; ``"same"`` puts the odd zero after the values, as PyTorch does.
 
     Raises
     ------
     ConnectionWindowError
-        `padding` is not 0 or more, pairs of such, "valid", or "same" with stride 1.
+        `padding` is not 0 or more, pairs of such numbers, "valid", or "same" with stride 1.
     """
     if padding == "valid":
         return ((0, 0),) * len(kernel)
     if padding == "same":
         if set(stride) != {1}:
-            raise ConnectionWindowError(f"{where}: padding 'same' goes with stride 1, and the stride is {stride}; give numbers instead.")
+            raise ConnectionWindowError(f"{where}: padding 'same' needs stride 1, and the stride is {stride}; give numbers instead.")
         total = [d * (k - 1) for k, d in zip(kernel, dilation, strict=True)]
         return tuple((n // 2, n - n // 2) for n in total)
     if isinstance(padding, str):

@@ -161,7 +161,7 @@ class _Window:
         """Return the number of window positions on each axis."""
         return tuple(d * (k - 1) + 1 for d, k in zip(self.dilation, self.kernel, strict=True))
 
-    def cut(self, x: Array) -> Array:
+    def windows_of(self, x: Array) -> Array:
         """Return the windows of [B, C, *axes] as [B, C, *places, *kernel]."""
         padded = np.pad(x, ((0, 0), (0, 0), *self.padding))
         axes = tuple(range(2, x.ndim))
@@ -195,10 +195,10 @@ def function(node: NirNode, shape: Shape, how: Conventions) -> Function:
             return _convolution(fields["weight"], fields["bias"], int(fields["groups"].reshape(-1)[0]), _Window(node))
         case "SumPool2d":
             window = _Window(node)
-            return lambda x: window.cut(x).sum((-2, -1))
+            return lambda x: window.windows_of(x).sum((-2, -1))
         case "AvgPool2d":
             window = _Window(node)
-            return lambda x: window.cut(x).sum((-2, -1)) / math.prod(window.kernel)
+            return lambda x: window.windows_of(x).sum((-2, -1)) / math.prod(window.kernel)
         case _:
             return lambda x: x
 
@@ -207,7 +207,7 @@ def _convolution(weight: Array, bias: Array, groups: int, window: _Window) -> Fu
     kernels = weight.reshape(groups, weight.shape[0] // groups, -1)
 
     def convolve(x: Array) -> Array:
-        seen = window.cut(x)
+        seen = window.windows_of(x)
         places = seen.shape[2 : 2 + len(window.kernel)]
         columns = np.moveaxis(seen.reshape(len(x), groups, -1, *seen.shape[2:]), 2, -1 - len(window.kernel))
         columns = columns.reshape(len(x), groups, math.prod(places), -1)

@@ -26,7 +26,7 @@ Array: TypeAlias = npt.NDArray[Any]
 Shape: TypeAlias = tuple[int, ...]
 
 MAX_TRIPS: Final = 20_000
-"""Steps that are unrolled."""
+"""Maximum number of steps that are unrolled."""
 MAX_NODES: Final = 2_000_000
 MAX_CONSTANT: Final = 2**26
 MAX_ELEMENTS: Final = 2**31
@@ -80,7 +80,7 @@ class NodePool:
         self.nodes: list[Node] = []
         self.folded = False
         """Whether constants of several operations were multiplied into one, so that rounding differs from the file's."""
-        self.cuts: dict[tuple[int, int, int, int], Node] = {}
+        self.slices: dict[tuple[int, int, int, int], Node] = {}
         self.tensors: dict[int, Tensor] = {}
         """Node id -> the first tensor of the file with this value; constants have no entry, and other nodes may have none."""
         self._table: dict[Hashable, Node] = {}

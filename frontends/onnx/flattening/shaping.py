@@ -48,7 +48,7 @@ def drop_axis(pool: NodePool, x: Node, axis: int) -> Node:
 
 def at_index(pool: NodePool, x: Node, axis: int, index: int) -> Node:
     """Return `x` at one index of `axis`, without that axis."""
-    return drop_axis(pool, cut(pool, x, axis, index, 1), axis)
+    return drop_axis(pool, slice_axis(pool, x, axis, index, 1), axis)
 
 
 def concat(pool: NodePool, parts: tuple[Node, ...], axis: int) -> Node:
@@ -115,7 +115,7 @@ def reduce(pool: NodePool, x: Node, kind: str, axes: tuple[int, ...], keep: bool
     return reshape(pool, pool.make("reduce", (x,), kept_shape, (kind, axes)), shape)
 
 
-def cut(pool: NodePool, x: Node, axis: int, start: int, size: int, depth: int = 0) -> Node:
+def slice_axis(pool: NodePool, x: Node, axis: int, start: int, size: int, depth: int = 0) -> Node:
     """Return ``x[start:start+size]`` on `axis`, pushed down as far as possible."""
     if start == 0 and size == x.shape[axis]:
         return x
@@ -124,10 +124,10 @@ def cut(pool: NodePool, x: Node, axis: int, start: int, size: int, depth: int = 
         index = (slice(None),) * axis + (slice(start, start + size),)
         return pool.const(x.value[index])
     key = (x.id, axis, start, size)
-    known = pool.cuts.get(key)
+    known = pool.slices.get(key)
     if known is None:
         pushed = _push(pool, x, axis, start, size, depth + 1) if depth <= _MAX_PUSH else None
-        known = pool.cuts[key] = pool.make("slice", (x,), shape, (axis, start)) if pushed is None else pushed
+        known = pool.slices[key] = pool.make("slice", (x,), shape, (axis, start)) if pushed is None else pushed
     return known
 
 
@@ -147,7 +147,7 @@ def _push(pool: NodePool, x: Node, axis: int, start: int, size: int, depth: int)
         case "write_slice":
             return _push_write_slice(pool, x, axis, start, size, depth)
         case "transpose":
-            return transpose(pool, cut(pool, x.inputs[0], x.attrs[axis], start, size, depth), x.attrs)
+            return transpose(pool, slice_axis(pool, x.inputs[0], x.attrs[axis], start, size, depth), x.attrs)
         case "expand":
             inner = _operand(pool, x.inputs[0], len(x.shape), axis, start, size, depth)
             return expand(pool, inner, (*x.shape[:axis], size, *x.shape[axis + 1 :]))
@@ -155,11 +155,11 @@ def _push(pool: NodePool, x: Node, axis: int, start: int, size: int, depth: int)
             kind, axes = x.attrs
             if axis in axes:
                 return None
-            return reduce(pool, cut(pool, x.inputs[0], axis, start, size, depth), kind, axes, True)
+            return reduce(pool, slice_axis(pool, x.inputs[0], axis, start, size, depth), kind, axes, True)
         case "slice":
             inner_axis, inner_start = x.attrs
             if inner_axis == axis:
-                return cut(pool, x.inputs[0], axis, inner_start + start, size, depth)
+                return slice_axis(pool, x.inputs[0], axis, inner_start + start, size, depth)
             return _push_slice(pool, x, axis, start, size, depth)
     return None
 
@@ -169,23 +169,23 @@ def _push_slice(pool: NodePool, x: Node, axis: int, start: int, size: int, depth
     source = x.inputs[0]
     source_axis, source_start = x.attrs
     single = source.op == "input" and size == 1 and x.shape[source_axis] != 1
-    inner = cut(pool, source, axis, start, size, depth)
+    inner = slice_axis(pool, source, axis, start, size, depth)
     if inner.op == "slice" and inner.inputs[0] is source and not single:
         return None
-    return cut(pool, inner, source_axis, source_start, x.shape[source_axis], depth)
+    return slice_axis(pool, inner, source_axis, source_start, x.shape[source_axis], depth)
 
 
 def _operand(pool: NodePool, n: Node, rank: int, axis: int, start: int, size: int, depth: int) -> Node:
     source_axis = axis - (rank - len(n.shape))
     if source_axis < 0 or n.shape[source_axis] == 1:
         return n
-    return cut(pool, n, source_axis, start, size, depth)
+    return slice_axis(pool, n, source_axis, start, size, depth)
 
 
 def _push_linear(pool: NodePool, x: Node, axis: int, start: int, size: int, depth: int) -> Node:
     if axis < len(x.shape) - 1:
-        return linear(pool, cut(pool, x.inputs[0], axis, start, size, depth), *x.inputs[1:])
-    return linear(pool, x.inputs[0], *(cut(pool, n, 0, start, size, depth) for n in x.inputs[1:]))
+        return linear(pool, slice_axis(pool, x.inputs[0], axis, start, size, depth), *x.inputs[1:])
+    return linear(pool, x.inputs[0], *(slice_axis(pool, n, 0, start, size, depth) for n in x.inputs[1:]))
 
 
 def _push_reshape(pool: NodePool, x: Node, axis: int, start: int, size: int, depth: int) -> Node | None:
@@ -197,7 +197,7 @@ def _push_reshape(pool: NodePool, x: Node, axis: int, start: int, size: int, dep
         if math.prod(source.shape[:source_axis]) != outer or not inner or (start * block) % inner or (size * block) % inner:
             continue
         if source.shape[source_axis] * inner == x.shape[axis] * block:
-            return reshape(pool, cut(pool, source, source_axis, start * block // inner, size * block // inner, depth), target)
+            return reshape(pool, slice_axis(pool, source, source_axis, start * block // inner, size * block // inner, depth), target)
     return None
 
 
@@ -205,18 +205,18 @@ def _push_concat(pool: NodePool, x: Node, axis: int, start: int, size: int, dept
     """Return a slice of joined values: a part of them, or the join of their slices."""
     source_axis, equal = x.attrs
     if source_axis != axis:
-        return concat(pool, tuple(cut(pool, p, axis, start, size, depth) for p in x.inputs), source_axis)
+        return concat(pool, tuple(slice_axis(pool, p, axis, start, size, depth) for p in x.inputs), source_axis)
     if equal:
         width = x.inputs[0].shape[axis]
         part, offset = divmod(start, width)
         if offset + size <= width:
-            return cut(pool, x.inputs[part], axis, offset, size, depth)
+            return slice_axis(pool, x.inputs[part], axis, offset, size, depth)
     parts: list[Node] = []
     position = 0
     for p in x.inputs:
         low, high = max(start, position), min(start + size, position + p.shape[axis])
         if low < high:
-            parts.append(cut(pool, p, axis, low - position, high - low, depth))
+            parts.append(slice_axis(pool, p, axis, low - position, high - low, depth))
         position += p.shape[axis]
     return concat(pool, tuple(parts), axis)
 
@@ -226,11 +226,11 @@ def _push_write_slice(pool: NodePool, x: Node, axis: int, start: int, size: int,
         base, value = x.inputs
         at, width = x.attrs[1], value.shape[axis]
         if at <= start and start + size <= at + width:
-            return cut(pool, value, axis, start - at, size, depth)
+            return slice_axis(pool, value, axis, start - at, size, depth)
         if start < at + width and at < start + size:
             return None
         x = base
-    return None if x.op == "write_slice" else cut(pool, x, axis, start, size, depth)
+    return None if x.op == "write_slice" else slice_axis(pool, x, axis, start, size, depth)
 
 
 def linear(pool: NodePool, x: Node, weight: Node, bias: Node | None = None) -> Node:
@@ -324,12 +324,12 @@ def _push_window(pool: NodePool, x: Node, axis: int, start: int, size: int, dept
     if x.op == "pool":
         if axis > 1:
             return None
-        return pooling(pool, cut(pool, source, axis, start, size, depth), *x.attrs)
+        return pooling(pool, slice_axis(pool, source, axis, start, size, depth), *x.attrs)
     rest = x.inputs[1:]
     if axis == 0:
-        source = cut(pool, source, 0, start, size, depth)
+        source = slice_axis(pool, source, 0, start, size, depth)
     elif axis == 1 and x.attrs[3] == 1:
-        rest = tuple(cut(pool, n, 0, start, size, depth) for n in rest)
+        rest = tuple(slice_axis(pool, n, 0, start, size, depth) for n in rest)
     else:
         return None
     return convolution(pool, source, rest[0], rest[1] if len(rest) > 1 else None, *x.attrs)

@@ -29,7 +29,7 @@ def gather(pool: NodePool, x: Node, axis: int, index: Array) -> Node:
     ends = [0, *(np.flatnonzero(np.diff(index) != 1) + 1).tolist(), len(index)]
     if len(ends) > _MAX_PIECES:
         raise OnnxLimitError(f"{len(ends) - 1} separate pieces of an axis of {x.shape[axis]} are joined; snnc reads at most {_MAX_PIECES}.")
-    parts = tuple(shaping.cut(pool, x, axis, int(index[a]), b - a) for a, b in pairwise(ends))
+    parts = tuple(shaping.slice_axis(pool, x, axis, int(index[a]), b - a) for a, b in pairwise(ends))
     return shaping.concat(pool, parts, axis)
 
 
@@ -72,7 +72,7 @@ def _cropped(call: OperatorCall, x: Node, axis: int, before: int, after: int) ->
     low, high = max(0, -before), x.shape[axis] - max(0, -after)
     if high <= low:
         raise ShapeError(f"{call.where}: pads of {before} and {after} leave nothing of axis {axis} of {list(x.shape)}.")
-    return shaping.cut(call.pool, x, axis, low, high - low)
+    return shaping.slice_axis(call.pool, x, axis, low, high - low)
 
 
 def _padded_index(call: OperatorCall, mode: str, size: int, before: int, after: int) -> Array:
@@ -231,7 +231,7 @@ def _insert_zeros(pool: NodePool, x: Node, axis: int, stride: int) -> Node:
     check_size((*x.shape[:axis], size * stride, *x.shape[axis + 1 :]), "the input of a transposed convolution")
     column = shaping.reshape(pool, x, (*x.shape[: axis + 1], 1, *x.shape[axis + 1 :]))
     wide = pad(pool, column, axis + 1, 0, stride - 1)
-    return shaping.cut(
+    return shaping.slice_axis(
         pool, shaping.reshape(pool, wide, (*x.shape[:axis], size * stride, *x.shape[axis + 1 :])), axis, 0, (size - 1) * stride + 1
     )
 
@@ -243,9 +243,9 @@ def _cumulative(call: OperatorCall) -> list[Value]:
         raise NotYetError(f"{call.where}: snnc reads CumSum without 'reverse' and 'exclusive'.")
     if x.shape[axis] > _MAX_PIECES:
         raise OnnxLimitError(f"{call.where}: it adds up {x.shape[axis]} entries; at most {_MAX_PIECES} are read.")
-    parts = [shaping.cut(call.pool, x, axis, 0, 1)]
+    parts = [shaping.slice_axis(call.pool, x, axis, 0, 1)]
     for k in range(1, x.shape[axis]):
-        parts.append(elementwise(call.pool, "add", parts[-1], shaping.cut(call.pool, x, axis, k, 1)))
+        parts.append(elementwise(call.pool, "add", parts[-1], shaping.slice_axis(call.pool, x, axis, k, 1)))
     return [shaping.concat(call.pool, tuple(parts), axis)]
 
 

@@ -139,7 +139,7 @@ def _split(call: OperatorCall) -> list[Value]:
     if sum(widths) != size or min(widths) < 0:
         raise ShapeError(f"{call.where}: the parts {widths[:8]} do not add up to the {size} of axis {axis}.")
     starts = np.cumsum([0, *widths])
-    return [shaping.cut(call.pool, x, axis, int(s), w) for s, w in zip(starts, widths, strict=False)]
+    return [shaping.slice_axis(call.pool, x, axis, int(s), w) for s, w in zip(starts, widths, strict=False)]
 
 
 def _gather(call: OperatorCall) -> list[Value]:
@@ -158,9 +158,9 @@ def _gathered(call: OperatorCall, x: Node, axis: int, index: Array) -> Node:
         return call.pool.const(np.take(x.value, index, axis))
     flat = index.reshape(-1)
     if flat.size and (np.diff(flat) == 1).all():
-        found = shaping.cut(call.pool, x, axis, int(flat[0]), flat.size)
+        found = shaping.slice_axis(call.pool, x, axis, int(flat[0]), flat.size)
     elif 0 < flat.size <= _MAX_GATHERED:
-        found = shaping.concat(call.pool, tuple(shaping.cut(call.pool, x, axis, int(k), 1) for k in flat), axis)
+        found = shaping.concat(call.pool, tuple(shaping.slice_axis(call.pool, x, axis, int(k), 1) for k in flat), axis)
     else:
         raise TimeMixingError(f"{call.where}: it gathers {flat.size} scattered entries of axis {axis}; at most {_MAX_GATHERED} are read.")
     return shaping.reshape(call.pool, found, x.shape[:axis] + index.shape + x.shape[axis + 1 :])
@@ -230,7 +230,7 @@ def _split_to_sequence(call: OperatorCall) -> list[Value]:
     axis = call.axis(call.integer("axis"), len(x.shape))
     if call.has(1):
         raise UnsupportedOperatorError(f"{call.where}: SplitToSequence with sizes is not read.")
-    pieces = tuple(shaping.cut(call.pool, x, axis, k, 1) for k in range(x.shape[axis]))
+    pieces = tuple(shaping.slice_axis(call.pool, x, axis, k, 1) for k in range(x.shape[axis]))
     if not call.flag("keepdims", 1):
         pieces = tuple(shaping.drop_axis(call.pool, p, axis) for p in pieces)
     return [pieces]

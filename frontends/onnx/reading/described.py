@@ -21,7 +21,7 @@ from snnc.frontends.onnx.proof.verify import CheckedOutput, verify
 Seen: TypeAlias = Mapping[tuple[str, int], Node]
 """(tensor of the loop, iteration) -> node."""
 Execute: TypeAlias = Callable[[NodePool, Mapping[str, Shape], frozenset[str]], tuple[Mapping[str, Node], Seen]]
-"""Runs a file with the given input shapes and watches the given tensors of its loop; returns the outputs and the watched values."""
+"""Runs a file with the given input shapes; returns its outputs, and the values of the given tensors of its loop."""
 _Declared: TypeAlias = Mapping[str, tuple[int | str, ...]]
 
 _BATCH: Final = 2

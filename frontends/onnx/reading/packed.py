@@ -1,7 +1,7 @@
 """Separate the states that share a tensor of a single step: states of several populations, and buffers that shift by one entry per step.
 
-The way in which a step joins the tensor at its end shows its parts. The first step then reads the parts joined in the
-same way, so slices of it reach them as slices of a stack reach its entries.
+The operations that join the tensor at the end of a step reveal its parts. The first step then reads one input per part, joined in the
+same way, so that a slice of the state is one of the parts in the first step as in all later ones.
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ def joined(pool: NodePool, node: Node) -> Node:
         axis, at = node.attrs
         stop = at + node.inputs[1].shape[axis]
         ends = ((0, at), (stop, node.shape[axis] - stop))
-        before, after = ([joined(pool, shaping.cut(pool, node, axis, k, size))] if size else [] for k, size in ends)
+        before, after = ([joined(pool, shaping.slice_axis(pool, node, axis, k, size))] if size else [] for k, size in ends)
         return _flat(pool, (*before, node.inputs[1], *after), axis)
     if node.op == "concat":
         return _flat(pool, tuple(joined(pool, n) for n in node.inputs), node.attrs[0])
@@ -158,7 +158,7 @@ def _flat(pool: NodePool, parts: tuple[Node, ...], axis: int) -> Node:
     rows: list[Node] = []
     for n in found:
         size = width if n.value is not None and width and n.shape[axis] % width == 0 else n.shape[axis]
-        rows.extend(shaping.cut(pool, n, axis, k, size) for k in range(0, n.shape[axis], max(1, size)))
+        rows.extend(shaping.slice_axis(pool, n, axis, k, size) for k in range(0, n.shape[axis], max(1, size)))
     return shaping.concat(pool, tuple(rows) or parts, axis)
 
 

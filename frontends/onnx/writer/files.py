@@ -10,7 +10,7 @@ from typing import Final
 import onnx
 from onnx import ModelProto, StringStringEntryProto, TensorProto, checker, helper, numpy_helper
 
-from snnc.compiler.files.temporary import HeldFolder
+from snnc.compiler.files.temporary import TemporaryFolder
 from snnc.compiler.ir.graph import Array
 from snnc.frontends.onnx.writer.errors import CheckerError, OnnxFileError, WeightsTooLargeError
 
@@ -35,7 +35,7 @@ def save(model: ModelProto, arrays: Mapping[str, Array], path: Path, inside: int
     outside = sum(a.nbytes for a in arrays.values()) > inside
     data = path.name + ".data"
     try:
-        temporary = HeldFolder(path.parent, f".{path.name}.")
+        temporary = TemporaryFolder(path.parent, f".{path.name}.")
     except OSError as error:
         raise OnnxFileError(f"{str(path)!r} cannot be written: {(error.strerror or str(error)).lower()}.") from None
     folder = temporary.path

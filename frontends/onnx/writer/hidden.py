@@ -195,7 +195,7 @@ class Locator:
     def _is_piece(self, source: Node, axis: int, t: int, node: Node) -> bool:
         size = source.shape[axis] // self._steps
         try:
-            return _plain(shaping.cut(self._pool, source, axis, t * size, size)) is _plain(node)
+            return _plain(shaping.slice_axis(self._pool, source, axis, t * size, size)) is _plain(node)
         except OnnxError:
             return False
 

@@ -174,7 +174,7 @@ _OTHER_BRANCH: Final = {"then_branch": "else_branch", "else_branch": "then_branc
 
 
 def key_of(tensor: Tensor) -> Key:
-    """Return the key that a tensor has in common at all iterations of a loop and all steps."""
+    """Return the key that a tensor has at all iterations of a loop and at all steps."""
     return tensor.name, tuple((level.node, level.attribute) for level in tensor.levels)
 
 

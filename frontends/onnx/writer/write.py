@@ -146,7 +146,7 @@ class _ModelWriter:
         return self.constants.integers([1], "batch")
 
     def _input(self, name: str, now: str | None, batch: str) -> StepTensor:
-        """Return the values of an input at one step, [B, *shape]: in the loop's body, or in the main graph where it has no time axis."""
+        """Return the values of an input at one step, [B, *shape]: in the loop's body, or in the main graph if it has no time axis."""
         operation, layout = self.inputs[name], self.inputs[name].layout
         to, value = (self.main, name) if now is None else (self.body, now)
         if layout.batch_axis is None:

@@ -366,7 +366,7 @@ void CudaSession::add_labels(int classes) {
 
 void CudaSession::add_targets(const TargetForm &form) {
   add(
-      {"labels", SNNC_FLOAT32, SNNC_LABEL, target_shape(form)},
+      {"labels", SNNC_FLOAT32, SNNC_LABEL, form.shape(BATCH, STEPS)},
       [this, form](const void *data) {
         targets_next.clear();
         targets_there.clear();
@@ -375,7 +375,7 @@ void CudaSession::add_targets(const TargetForm &form) {
       },
       [this, form](void *data) { targets.get(static_cast<float *>(data), target_numbers(form)); });
   add(
-      {"labels_next", SNNC_FLOAT32, SNNC_NEXT, target_shape(form)},
+      {"labels_next", SNNC_FLOAT32, SNNC_NEXT, form.shape(BATCH, STEPS)},
       [this, form](const void *data) { targets_next = checked_targets(data, form); },
       [](void *) { throw std::invalid_argument("labels_next cannot be read back"); });
   add_loss_tensors();

@@ -101,27 +101,11 @@ std::vector<std::int32_t> NativeSession::checked_labels(const void *data, int cl
 }
 
 std::size_t NativeSession::target_numbers(const TargetForm &form) const {
-  return static_cast<std::size_t>(batch) * static_cast<std::size_t>(form.each_step ? steps : 1) * static_cast<std::size_t>(form.columns);
-}
-
-std::vector<std::size_t> NativeSession::target_shape(const TargetForm &form) {
-  const std::size_t columns = static_cast<std::size_t>(form.columns);
-  return form.each_step ? std::vector<std::size_t>{BATCH, STEPS, columns} : std::vector<std::size_t>{BATCH, columns};
+  return form.numbers(static_cast<std::size_t>(batch), static_cast<std::size_t>(steps));
 }
 
 std::vector<float> NativeSession::checked_targets(const void *data, const TargetForm &form) const {
-  std::vector<float> targets(target_numbers(form));
-  std::memcpy(targets.data(), data, targets.size() * sizeof(float));
-  for (std::size_t i = 0; i < targets.size(); ++i) {
-    const bool length = form.lengths && i % static_cast<std::size_t>(form.columns) == static_cast<std::size_t>(form.columns - 1);
-    if (!length && form.classes == 0)
-      continue;
-    const float least = length ? 1.0f : form.each_step ? -1.0f : 0.0f, most = static_cast<float>(length ? steps : form.classes - 1);
-    if (!(targets[i] >= least && targets[i] <= most))
-      throw std::invalid_argument((length ? "length " : "target ") + std::to_string(targets[i]) + " is not in " + std::to_string(least) +
-                                  " ... " + std::to_string(most));
-  }
-  return targets;
+  return snnc::checked_targets(data, form, static_cast<std::size_t>(batch), static_cast<std::size_t>(steps));
 }
 
 void NativeSession::load(const std::vector<Stored> &places) {

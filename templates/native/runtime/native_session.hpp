@@ -4,6 +4,7 @@
 
 #include "snnc_files.hpp"
 #include "snnc_session.hpp"
+#include "snnc_targets.hpp"
 
 #include <cstdint>
 #include <deque>
@@ -56,14 +57,9 @@ protected:
   std::vector<std::int32_t> checked_labels(const void *data, int classes) const;
   /// Targets that are more than a class: numbers a sample (or a step of it), the classes that they name (0: none, they are values), and
   /// whether they are of each step, and end with the length of the sequence.
-  struct TargetForm {
-    int columns, classes;
-    bool each_step, lengths;
-  };
   /// Targets of all samples; NaN, and class -1 of a step, do not count.
   std::vector<float> checked_targets(const void *data, const TargetForm &form) const;
   std::size_t target_numbers(const TargetForm &form) const;
-  static std::vector<std::size_t> target_shape(const TargetForm &form);
   /// Reads initial values and parameters.
   void load(const std::vector<Stored> &places);
 

@@ -399,6 +399,12 @@ poplar::Tensor Layout::constants(const std::vector<unsigned> &values, unsigned t
   return made;
 }
 
+poplar::Tensor Layout::numbers(const std::vector<float> &values, unsigned tile) {
+  const poplar::Tensor made = graph.addConstant<float>(poplar::FLOAT, {values.size()}, values.data());
+  graph.setTileMapping(made, tile);
+  return made;
+}
+
 Parts Layout::on_tiles(const Table &tiles, const poplar::Type &type, const std::string &name, std::size_t each) {
   return parts(places(tiles), type, name, [&](const Place &) { return each; });
 }
@@ -492,6 +498,13 @@ Order order_of_pairs(const Population &p, std::size_t n, std::size_t offset) {
   for (std::size_t r = 0; r < p.replicas.size(); ++r)
     for (std::size_t c = 0; c < p.neurons; ++c)
       order.push_back(c >= offset && c - offset < n ? static_cast<std::uint32_t>(c - offset) : NOWHERE);
+  return order;
+}
+
+Order repeated(std::uint32_t numbers, std::size_t elements) {
+  Order order(elements);
+  for (std::size_t i = 0; i < elements; ++i)
+    order[i] = static_cast<std::uint32_t>(i % numbers);
   return order;
 }
 

@@ -192,6 +192,9 @@ poplar::Tensor own_values(const Sent &values, const Population &p, const Block &
 using Order = std::vector<std::uint32_t>;
 constexpr std::uint32_t NOWHERE = 0xffffffffu;
 
+/// So many numbers, again and again.
+Order repeated(std::uint32_t numbers, std::size_t elements);
+
 /// Copies that are made together, in one exchange.
 class Copies {
 public:
@@ -301,6 +304,7 @@ public:
 
   /// Constants of one tile.
   poplar::Tensor constants(const std::vector<unsigned> &values, unsigned tile);
+  poplar::Tensor numbers(const std::vector<float> &values, unsigned tile);
 
   /// `each` elements on each tile of a table.
   Parts on_tiles(const Table &tiles, const poplar::Type &type, const std::string &name, std::size_t each);

@@ -343,6 +343,21 @@ void PoplarSession::label_input(const poplar::Tensor &labels, int classes, popla
       [buffer](void *data) { std::memcpy(data, buffer->data(), buffer->size() * 4); });
 }
 
+void PoplarSession::target_input(const poplar::Tensor &targets, const TargetForm &form, std::size_t steps,
+                                 poplar::program::Sequence &load) {
+  auto buffer = std::make_shared<std::vector<float>>(targets.numElements());
+  const std::size_t batch = buffer->size() / form.numbers(1, steps);
+  stream("labels", targets, load);
+  streams.push_back({"labels", buffer->data(), buffer->data() + buffer->size()});
+  add(
+      {"labels", SNNC_FLOAT32, SNNC_LABEL, form.shape(batch, steps)},
+      [=](const void *data) {
+        const std::vector<float> given = checked_targets(data, form, batch, steps);
+        std::copy(given.begin(), given.end(), buffer->begin());
+      },
+      [buffer](void *data) { std::memcpy(data, buffer->data(), buffer->size() * sizeof(float)); });
+}
+
 void PoplarSession::adjoint_input(const std::string &name, std::vector<std::size_t> shape, const poplar::Tensor &on_device,
                                   const Order &order, poplar::program::Sequence &load) {
   auto buffer = std::make_shared<std::vector<float>>(on_device.numElements());

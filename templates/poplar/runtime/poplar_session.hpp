@@ -4,6 +4,7 @@
 
 #include "layout.hpp"
 #include "snnc_session.hpp"
+#include "snnc_targets.hpp"
 #include "vertices.hpp"
 
 #include <poplar/Device.hpp>
@@ -107,6 +108,9 @@ protected:
                    const Ring &ring, poplar::program::Sequence &load);
 
   void label_input(const poplar::Tensor &labels, int classes, poplar::program::Sequence &load);
+
+  /// Targets that are more than a class of each sample, sample after sample.
+  void target_input(const poplar::Tensor &targets, const TargetForm &form, std::size_t steps, poplar::program::Sequence &load);
 
   /// The gradient of a record, of a loss that the host computes.
   void adjoint_input(const std::string &name, std::vector<std::size_t> shape, const poplar::Tensor &on_device, const Order &order,

@@ -16,7 +16,7 @@ from onnx import TensorProto, helper, numpy_helper
 import snnc
 from snnc.cli import main as cli
 from snnc.compiler.errors import CacheFolderError, TemporaryFolderError
-from snnc.compiler.files.cache import keeping
+from snnc.compiler.files.cache import reporting_write_errors
 
 CORPUS = Path(__file__).parents[2] / "corpus"
 DIGITS = Path(__file__).parents[3] / "examples" / "digits" / "digits.onnx"
@@ -237,5 +237,6 @@ def test_without_a_folder_for_temporary_files_it_is_said_what_to_set(capsys, mon
 
 def test_a_full_disk_under_the_cache_is_told_with_the_knob(tmp_path):
     for error in (OSError(28, "No space left on device"), shutil.Error([("a", "b", "No space left on device")])):
-        with pytest.raises(CacheFolderError, match=f"{tmp_path}.*: No space left on device; .*SNNC_CACHE="), keeping(tmp_path):
+        message = f"{tmp_path}.*: No space left on device; .*SNNC_CACHE="
+        with pytest.raises(CacheFolderError, match=message), reporting_write_errors(tmp_path):
             raise error

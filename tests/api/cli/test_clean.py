@@ -21,9 +21,9 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 from snnc.backends.folders.project import atomic_folder
-from snnc.compiler.files.temporary import HeldFolder
+from snnc.compiler.files.temporary import TemporaryFolder
 from snnc.data.whole_files import whole_file
-folder = HeldFolder()
+folder = TemporaryFolder()
 (folder.path / "x").write_bytes(bytes(500))
 with atomic_folder(Path(sys.argv[1]) / "build") as beside, whole_file(Path(sys.argv[1]) / "y.npz") as stream:
     (beside / "z").write_bytes(bytes(300))

@@ -127,8 +127,8 @@ PASSED: dict[str, dict[str, To]] = {
         "targets": To("bow,gc2", EXPLORE, "targets", ["bow", "gc2"]),
         "activity": To("0.5", EXPLORE, "activities", [0.5]),
         "strategy": To("linear", EXPLORE, "strategy", "linear"),
-        "plot": To("f.svg", "snnc.cli.commands.explore:_write", "plot", "f.svg", ("--targets", "gc200", "--steps", "5")),
-        "json_file": To("f.json", "snnc.cli.commands.explore:_write", "json_file", "f.json", ("--targets", "gc200", "--steps", "5")),
+        "plot": To("f.svg", "snnc.data.whole_files:write_text", "path", "f.svg", ("--targets", "gc200", "--steps", "5")),
+        "json_file": To("f.json", "snnc.cli.console:write_json", "file", "f.json", ("--targets", "gc200", "--steps", "5")),
     },
     "check": {
         **CONVERTED,
@@ -213,7 +213,7 @@ PASSED: dict[str, dict[str, To]] = {
         "first_step": To("5", ON_GPU, "options", ("first_step_s", 5.0)),
         "resume": To("", ON_GPU, "options", ("resumed", "rows.json")),
         "json_file": To("f.json", "snnc.cli.commands.bench:write_json", "file", "f.json"),
-        "plot": To("f.svg", "snnc.cli.commands.bench:_check_plot", "plot", "f.svg"),
+        "plot": To("f.svg", "snnc.data.whole_files:write_text", "path", "f.svg"),
         "listing": To("", "snnc.cli.commands.bench:result", "text", "w1-1"),
     },
     "reproduce": {
@@ -250,7 +250,6 @@ REFUSED: dict[str, list[tuple[str, str]]] = {
     "E552": [
         "compile STEP -o q --target cpu --data x.npz",
         "compile STEP --estimate-only --target cpu --data x.npz",
-        "compile STEP -o q --target gc200 --mode drop --drop random",
         "compile STEP -o q --loss ce_count --loss-scale 1024",
         "run STEP --inputs x.npz --outputs y.npz --seed 5",
         "run p --inputs x.npz --outputs y.npz --seed 5",
@@ -269,6 +268,7 @@ REFUSED: dict[str, list[tuple[str, str]]] = {
         "compile STEP -o q --estimate-only",
         "compile STEP -o q --target reference --mode drop",
         "compile STEP -o q --target cuda --mode drop",
+        "compile STEP -o q --target gc200 --mode drop --drop random",
         "compile STEP -o q --target cpu --capacity 3",
         "compile STEP --dump-after merge-linear --run",
         "compile STEP --dump-after merge-linear --estimate-only",

@@ -11,7 +11,7 @@ from snnc.compiler.ir.graph import Conv, Linear, Population
 from snnc.compiler.neurons.library import LI, LIF, CubaLIF
 from snnc.initialising.errors import InitialisationError
 from snnc.initialising.incoming import incoming_weights
-from snnc.initialising.lsuv import _membranes
+from snnc.initialising.lsuv import membranes
 from snnc.initialising.membrane import membrane_response
 
 
@@ -43,11 +43,11 @@ def test_membranes_fluctuate_as_far_below_the_threshold_as_asked(mean, xi):
     assert weight.mean() == pytest.approx(mean * 0.1 / (400 * rate), abs=4 * weight.std() / math.sqrt(weight.size))
     # A threshold out of reach, so that resets do not move the membranes.
     found.nx.nodes["hidden"]["operation"] = Population(LIF(0.9, threshold=1e9), (300,))
-    membranes = _membranes(found, "hidden", {"x": spikes(rate)})[50:]
-    assert membranes.std(axis=(0, 1)).mean() == pytest.approx((1 - mean) / xi, rel=0.05)
+    u = membranes(found, "hidden", {"x": spikes(rate)})[50:]
+    assert u.std(axis=(0, 1)).mean() == pytest.approx((1 - mean) / xi, rel=0.05)
     # The mean of a neuron is that of its weights: it differs from neuron to neuron.
     between = math.sqrt(400) * weight.std() * rate / (1 - 0.9)
-    assert membranes.mean() == pytest.approx(mean, abs=4 * between / math.sqrt(300))
+    assert u.mean() == pytest.approx(mean, abs=4 * between / math.sqrt(300))
 
 
 def test_moments_of_an_input_come_from_the_data():
@@ -74,7 +74,7 @@ def test_lsuv_scales_each_layer_until_its_membranes_have_the_deviation_asked_for
     data = {"x": spikes(0.1, steps=30)}
     found = snnc.initialise(graph, snnc.LSUV(std=0.7, tolerance=0.02), data=data)
     for name in ("hidden", "readout"):
-        assert _membranes(found, name, data).std() == pytest.approx(0.7, rel=0.02)
+        assert membranes(found, name, data).std() == pytest.approx(0.7, rel=0.02)
     weight = incoming_weights(found)["hidden"][0].operation.weight
     products = weight @ weight.T
     np.testing.assert_allclose(products, products[0, 0] * np.eye(len(products)), atol=1e-5 * products[0, 0])

@@ -22,6 +22,9 @@ READ = {
     "sgd:0.01,0.9": SGD(0.01, 0.9),
     "sgd:0.1,momentum=0.9,nesterov": SGD(0.1, 0.9, nesterov=True),
     "adamw:lr=1e-3,weight_decay=1e-2": AdamW(1e-3, weight_decay=1e-2),
+    "adam:1e-3,l1=1e-4,bound=2; *.bias: l1=0; fc.*: bound=0.5": Adam(
+        1e-3, l1=1e-4, bound=2.0, groups=(Group("*.bias", l1=0.0), Group("fc.*", bound=0.5))
+    ),
     "adam:0.1,loss_scale=dynamic": Adam(0.1, loss_scale=LossScale()),
     "sgd:0.1,loss_scale=1024": SGD(0.1, loss_scale=LossScale(1024.0, dynamic=False)),
     "adam:0.1,accumulate": Adam(0.1, accumulate=True),
@@ -42,6 +45,10 @@ WRONG = {
     "sgd:0.1,1": OptionValueError,
     "sgd:0.1,nesterov": OptionValueError,
     "adam:weight_decay=-1": OptionValueError,
+    "adam:l1=-1": OptionValueError,
+    "adam:1e-3; *: l1=inf": OptionValueError,
+    "adam:bound=0": OptionValueError,
+    "adam:1e-3; *: bound=-1": OptionValueError,
     "adam:clip_value=0": OptionValueError,
     "adam:clip_norm=-1": OptionValueError,
     "adam:epsilon=0": OptionValueError,

@@ -13,11 +13,11 @@ from snnc.compiler.ir.plan import BusPlan, ConnectionPlan, MemoryPhase, Phase, P
 from snnc.compiler.machines import load_target
 from snnc.compiler.machines.target import Host, Links
 from snnc.compiler.tiles.errors import ReportOptionError
+from snnc.compiler.tiles.exchange.places import FREE, RELAYED, locate
 from snnc.report import Subject
 from snnc.report.limits import amount
 from snnc.report.pictures.occupancy import over_time
 from snnc.report.pictures.timeline import parts, whole_step
-from snnc.report.places import FREE, RELAYED, locate
 from snnc.report.profile import read_profile
 from snnc.report.render import write
 from snnc.report.view import build_view, ranges

@@ -38,6 +38,19 @@ def test_a_recording_is_read_as_it_was_written(tmp_path: Path) -> None:
     assert [p.name for p in tmp_path.iterdir()] == ["r.npz"]
 
 
+@pytest.mark.parametrize("capacity", [60, 3])
+def test_a_recording_has_the_spikes_of_a_network_that_drops_some(capacity: int) -> None:
+    net = snnc.Sequential(30, snnc.Dense(20, init=snnc.Normal(0.5)), snnc.LIF(0.9, reset="zero"), seed=1)
+    x = (np.random.default_rng(0).random((12, 2, 30)) < 0.3).astype(np.float32)
+    with snnc.compile(net, mode="drop", capacity=capacity) as session:
+        fired = next(iter(session.run(x).values()))
+        train = next(t for t in session.record(x, samples=2).trains if t.width == 20)
+    again = np.zeros_like(fired)
+    again[train.steps, train.samples, train.ids] = 1
+    np.testing.assert_array_equal(again, fired)
+    assert fired.any()
+
+
 @pytest.mark.parametrize(
     "change",
     [

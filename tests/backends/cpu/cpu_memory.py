@@ -44,7 +44,8 @@ def program_of(make, loss="ce_mean_membrane", surrogate=None):
 def row_of(engine, steps, batch, segment, threads):
     """What is predicted by the activity that the last step had, and the longest list, which lies twice in memory while it grows."""
     needs = Needs.of(engine.description)
-    activity = engine._activity.with_sequence(needs, engine._listed())
+    engine.least_memory(steps, batch)
+    activity = engine.activity
     lists = [one.width * activity.shares.get(one.name, 0) * one.neurons * (steps + one.past) * batch for one in needs.lists]
     predicted = predicted_bytes(engine.description, steps, batch, segment, threads, activity)
     return {"predicted": predicted, "growing": int(max(lists, default=0))}
@@ -58,7 +59,7 @@ def show(make, loss="ce_mean_membrane", surrogate=None, precision="float32"):
     for threads, segment in ((1, STEPS), (2, STEPS), (2, 7)):
         before = started()
         with opened(program, threads, precision=precision) as engine:
-            engine._segment = lambda steps, batch, segment=segment: segment % STEPS
+            engine.segment = segment % STEPS
             engine.train_batch(inputs, labels, 0.0)
             row = {"run": False, "net": f"{make.__name__} {loss} {precision}", "threads": threads, "segment": segment} | counted(before)
             print(json.dumps(row | row_of(engine, STEPS, BATCH, segment, threads)), flush=True)
@@ -66,8 +67,8 @@ def show(make, loss="ce_mean_membrane", surrogate=None, precision="float32"):
     with opened(program, 2, precision=precision) as engine:
         engine.forward(inputs, {})
         row = {"run": True, "net": f"{make.__name__} {precision}, run"} | counted(before)
-        activity = engine._activity.with_sequence(Needs.of(engine.description), engine._listed())
-        print(json.dumps(row | {"predicted": run_bytes(engine.description, STEPS, BATCH, 2, activity)}), flush=True)
+        engine.least_memory(STEPS, BATCH)
+        print(json.dumps(row | {"predicted": run_bytes(engine.description, STEPS, BATCH, 2, engine.activity)}), flush=True)
 
 
 def large(random):

@@ -18,10 +18,10 @@ for folder, library in zip(arguments[::2], arguments[1::2], strict=True):
         engine.forward(inputs, {})
         engine.train_batch(inputs, random.integers(0, 4, batch), 1e-2)
         engine.gradients()
-        engine._segment = lambda steps, batch: 2
+        engine.segment = 2
         engine.train_batch(inputs, random.integers(0, 4, batch), 1e-2)
         engine.forward({name: Events.from_dense(x) for name, x in inputs.items()}, {})
-        del engine._segment
+        engine.segment = None
     engine.reset(2, {})
     for _ in range(3):
         engine.step({name: np.ones((2, n), np.float32) for name, n in sizes.items()})

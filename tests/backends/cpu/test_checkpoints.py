@@ -106,7 +106,7 @@ def test_segments_are_of_the_activity_that_the_first_batch_shows_before_anything
         engine.memory = 1
         with pytest.raises(MemoryNeededError):
             engine.train_batch(inputs, labels, 1e-2)
-        seen = engine._activity
+        seen = engine.activity
         assert seen.shares["x0"] > 0.3
         memory = (predicted_bytes(*sizes, 30, 2) + predicted_bytes(*sizes, 30, 2, seen)) // 2
         assert predicted_bytes(*sizes, 30, 2) < memory < predicted_bytes(*sizes, 30, 2, seen)
@@ -115,7 +115,7 @@ def test_segments_are_of_the_activity_that_the_first_batch_shows_before_anything
         for _ in range(3):
             losses.append(engine.train_batch(inputs, labels, 1e-2))
             segments.append(int(engine.session.get("segment")[0]))
-            first = first or (engine.least_memory(60, 16), engine._activity)
+            first = first or (engine.least_memory(60, 16), engine.activity)
         # Updates may make the network busier; the first one is within the bound by what it lists itself.
         assert 30 > segments[0] >= segments[1] >= segments[2]
         assert predicted_bytes(*sizes, segments[0], 2, first[1]) <= memory

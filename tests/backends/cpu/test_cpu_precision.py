@@ -138,7 +138,7 @@ def test_checkpoints_find_the_same_histories_in_half_the_memory():
         wide = network_context(SequenceStorage(program), {}, {"steps": 1, "batch": 1})[2]
         assert engine.description["memory"]["rows"]["segment"] == wide.rows["segment"] / 2
         for segment in (0, 4):
-            engine._segment = lambda steps, batch, segment=segment: segment
+            engine.segment = segment
             loss = engine.train_batch(inputs, labels, 0.0)
             found.append((loss, engine.gradients()))
     assert found[0][0] == found[1][0]

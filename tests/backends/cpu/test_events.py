@@ -47,6 +47,17 @@ def test_dense_arrays_addresses_and_rows_are_the_same_events(seed, shape, densit
     np.testing.assert_array_equal(events.of_samples(chosen).dense(), dense[chosen].swapaxes(0, 1))
 
 
+@pytest.mark.parametrize("count", [1, 40, 4000])
+def test_few_and_many_addresses_are_sorted_alike(count):
+    shape = (10, 4, 7, 30)
+    places = np.random.default_rng(0).integers(0, (10, 4, 210), (count, 3))
+    dense = np.zeros((10, 4, 210), np.float32)
+    dense[tuple(places.T)] = 1
+    events, expected = Events.from_aer(*places.T, shape), Events.from_dense(dense.reshape(shape))
+    np.testing.assert_array_equal(events.ids, expected.ids)
+    np.testing.assert_array_equal(events.begin, expected.begin)
+
+
 @pytest.mark.parametrize("make", [recurrent, delayed])
 def test_training_and_running_on_events_give_the_bits_of_dense_arrays(make):
     program = lower(spiking(make), loss=parse_loss("ce_mean_membrane"), optimizer=SGD(1e-2), loss_output="y")

@@ -114,10 +114,10 @@ def test_segments_between_checkpoints_find_the_same_gradients(late, engine):
     inputs, labels = data(late, 18, 40)
     found = []
     for segment in (0, 7):
-        engine._segment = lambda steps, batch, segment=segment: segment
+        engine.segment = segment
         loss = engine.train_batch(inputs, labels, 0.0)
         found.append((loss, engine.gradients()))
-    del engine._segment
+    engine.segment = None
     assert found[0][0] == found[1][0]
     for name, gradient in found[0][1].items():
         np.testing.assert_allclose(found[1][1][name], gradient, atol=1e-6 * np.abs(gradient).max())

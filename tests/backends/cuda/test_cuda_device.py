@@ -119,7 +119,7 @@ def test_checkpoints_events_and_rounded_factors_are_those_of_the_check_on_the_pr
         for library in (build_cuda(folder, architecture), build_host_check(folder)):
             for segment in (0, 6):
                 engine = CudaEngine(library, folder, 2, 8)
-                engine._segment = lambda steps, batch, segment=segment: segment
+                engine.segment = segment
                 engine.train_batch(inputs, labels, 0.0)
                 found.append(engine.gradients())
                 engine.close()

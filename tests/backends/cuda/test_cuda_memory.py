@@ -80,7 +80,7 @@ def test_a_stepping_sequence_goes_on_behind_a_training_step_in_segments():
     inputs, labels = data(program, STEPS, BATCH)
     with opened(program) as engine:
         wanted = engine.forward(inputs, {})
-        engine._segment = lambda steps, batch: 2
+        engine.segment = 2
         engine.train_batch(inputs, labels, 0.0)
         engine.reset(BATCH, {})
         for t in range(STEPS):

@@ -128,7 +128,7 @@ def test_training_is_that_of_rounded_factors_and_a_rounded_past(name, precision,
     found = []
     for blocks, tile, segment in ((1, 8, 0), (2, 8, 0), (4, 1, 0), (2, 8, 4)):
         with opened(program, blocks, tile, precision=precision) as engine:
-            engine._segment = lambda steps, batch, segment=segment: segment
+            engine.segment = segment
             assert engine.train_batch(inputs, labels, 0.0) == pytest.approx(loss, rel=1e-5)
             found.append(engine.gradients())
             for output, record in engine.forward(inputs, {}).items():
@@ -169,7 +169,7 @@ def test_every_kind_of_network_takes_float16(name):
     whole = np.sqrt(sum(float(np.square(g).sum()) for g in wanted.values()))
     with opened(program, 2, 8, precision="float16") as engine:
         for segment in (0, 4):
-            engine._segment = lambda steps, batch, segment=segment: segment
+            engine.segment = segment
             assert engine.train_batch(inputs, labels, 0.0) == pytest.approx(loss, rel=2e-3)
             for parameter, gradient in engine.gradients().items():
                 assert np.linalg.norm(gradient - wanted[parameter]) <= 5e-3 * whole, parameter

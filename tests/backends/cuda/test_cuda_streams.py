@@ -74,7 +74,7 @@ def test_a_pass_forward_and_back_is_asked_of_the_callers_stream_alone_and_waits_
     program = under_autograd()
     x = data(program, STEPS, BATCH)[0]["x0"]
     with opened(program, 2, 8) as engine:
-        engine._segment = lambda steps, batch: segment
+        engine.segment = segment
         wanted = there_and_back(engine, program, x)
         usual = asked()
         assert {stream for _, stream in usual} == {0}

@@ -17,7 +17,7 @@ from snnc.compiler.lowering.lower import lower
 from snnc.compiler.tiles import make_plan
 
 CLOSE = 1e-4
-QUICK = ("groups", "rmsprop all", "clip norm")
+QUICK = ("groups", "rmsprop all", "l1 of groups")
 """Cases that together hold most kinds of statements."""
 
 
@@ -48,6 +48,8 @@ def test_moments_take_the_tile_memory_that_is_counted(tmp_path):
         ("poptorch", "sgd:0.1,clip_norm=1", "SNNC-E430"),
         ("poptorch", "adamw:clip_value=1", "SNNC-E430"),
         ("poptorch", "sgd:0.1,0.9,nesterov", "SNNC-E430"),
+        ("poptorch", "sgd:0.1,l1=1e-3", "SNNC-E430"),
+        ("poptorch", "sgd:0.1; *: bound=1", "SNNC-E430"),
     ],
 )
 def test_what_a_target_does_not_do_is_refused(target, optimizer, code):

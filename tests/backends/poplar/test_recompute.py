@@ -204,7 +204,7 @@ def check_runs(plan, profile):
     """The emulator ran every phase of the plan as often as planned, and what is exact in the prediction is exact."""
     ran = {step["name"].split(" ")[0]: step for step in profile["steps"]}
     runs = {phase.name: phase.runs for phase in plan.phases}
-    assert runs["recompute: neurons"] == plan.segments.again
+    assert runs["recompute: neurons"] == plan.segments.rerun_iterations
     for code, name in (("F1", "relays"), ("F1b", "windows"), ("F2", "neurons")):
         assert ran[code]["executions"] == runs[f"forward: {name}"] + runs[f"recompute: {name}"]
     for code, name in (("FS", "forward: save"), ("FR", "recompute: restore")):
@@ -250,6 +250,6 @@ def test_segments_cover_every_iteration_once_and_hold_no_more_steps_than_are_kep
     parts = [range(s * length, min((s + 1) * length, iterations)) for s in range(cut.number)]
     assert [k for part in parts for k in part] == list(range(iterations))
     assert len(parts[-1]) == cut.last >= 1
-    assert cut.again == sum(len(part) for part in parts[:-1])
+    assert cut.rerun_iterations == sum(len(part) for part in parts[:-1])
     ran = [[t for t in range(steps) if interval * t + stage in part] for part in parts]
-    assert max(map(len, ran)) <= cut.steps_kept
+    assert max(map(len, ran)) <= cut.steps_in_history

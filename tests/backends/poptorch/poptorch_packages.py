@@ -16,7 +16,7 @@ from windowed_nets import deep, tangled
 from snnc.backends.poptorch.emit import emit_poptorch
 from snnc.backends.poptorch.operation import PopartOperation
 from snnc.backends.reference.engine import ReferenceEngine
-from snnc.compiler.files.temporary import HeldFolder
+from snnc.compiler.files.temporary import TemporaryFolder
 from snnc.compiler.ir.plan import Plan
 from snnc.compiler.ir.step_program import StepProgram
 from snnc.compiler.losses import parse_loss
@@ -88,7 +88,7 @@ def inputs_as_bits():
 
 @lru_cache(maxsize=1)
 def workplace():
-    return HeldFolder(prefix="snnc-poptorch-")
+    return TemporaryFolder(prefix="snnc-poptorch-")
 
 
 @lru_cache(maxsize=8)

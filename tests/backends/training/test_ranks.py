@@ -193,12 +193,12 @@ def test_processes_that_do_not_find_each_other_are_told_so(monkeypatch):
     ],
 )
 def test_gradients_are_summed_on_the_device_where_what_sends_can(backends, device, place):
-    assert ranks._place(backends, device) == place
+    assert ranks.summing_device(backends, device) == place
 
 
 def test_a_group_that_sends_device_memory_only_is_refused_on_the_processor():
     with pytest.raises(RanksGroupError, match="cuda:nccl"):
-        ranks._place("cuda:nccl", None)
+        ranks.summing_device("cuda:nccl", None)
 
 
 class Recorder:
@@ -229,7 +229,7 @@ class Recorder:
 def test_kernels_of_the_program_are_over_before_nccl_sums_and_its_own_before_the_update(monkeypatch):
     calls = []
     monkeypatch.setattr(ranks, "_joined", lambda _: (Recorder(calls), Recorder(calls)))
-    monkeypatch.setattr(ranks, "_place", lambda *_: "cuda:0")
+    monkeypatch.setattr(ranks, "summing_device", lambda *_: "cuda:0")
     together = ranks.Ranks(Recorder(calls))
     assert calls[-1] == "synchronize"
     calls.clear()
@@ -240,6 +240,6 @@ def test_kernels_of_the_program_are_over_before_nccl_sums_and_its_own_before_the
 
 def test_what_torch_says_of_processes_that_do_not_reach_each_other_is_told(monkeypatch):
     monkeypatch.setattr(ranks, "_joined", lambda _: (Recorder([]), Recorder([], fails="all_reduce")))
-    monkeypatch.setattr(ranks, "_place", lambda *_: "cuda:0")
+    monkeypatch.setattr(ranks, "summing_device", lambda *_: "cuda:0")
     with pytest.raises(RanksGroupError, match=r"Duplicate GPU detected$"):
         ranks.Ranks(Recorder([])).update(1.0, True, 1e-2, False)

@@ -13,7 +13,7 @@ from snnc.compiler.losses import parse_loss
 from snnc.compiler.lowering.lower import lower
 
 CLOSE = 1e-4
-QUICK = ("nesterov", "rmsprop all", "clip norm", "groups")
+QUICK = ("nesterov", "rmsprop all", "clip norm", "groups", "l1 of groups")
 """Cases of the compiled targets that together hold every kind of statement."""
 
 

@@ -12,14 +12,23 @@ import numpy as np
 import pytest
 
 import snnc
-from snnc.compiler.files.temporary import MARK, PREFIX, SUFFIX, HeldFolder, abandoned, abandoned_files, temporary_file, temporary_folder
+from snnc.compiler.files.temporary import (
+    MARK,
+    PREFIX,
+    SUFFIX,
+    TemporaryFolder,
+    abandoned,
+    abandoned_files,
+    temporary_file,
+    temporary_folder,
+)
 from snnc.data.whole_files import whole_file
 
 HOLDS = """
 import os, signal, sys
 from pathlib import Path
-from snnc.compiler.files.temporary import HeldFolder, temporary_file
-folder = HeldFolder()
+from snnc.compiler.files.temporary import TemporaryFolder, temporary_file
+folder = TemporaryFolder()
 (folder.path / "large").write_bytes(bytes(1000))
 with temporary_file(Path(sys.argv[1])) as (handle, beside):
     print(folder.path, beside, flush=True)
@@ -98,7 +107,7 @@ def test_names_with_the_signs_of_patterns_stand_for_themselves(tmp_path):
 
 
 def test_a_folder_that_is_kept_is_as_any_other():
-    held = HeldFolder()
+    held = TemporaryFolder()
     path = held.keep()
     del held
     assert list(path.iterdir()) == []
@@ -107,7 +116,7 @@ def test_a_folder_that_is_kept_is_as_any_other():
 
 
 def test_a_child_that_forgets_the_folder_leaves_it_to_its_parent():
-    held = HeldFolder()
+    held = TemporaryFolder()
     child = os.fork()
     if child == 0:
         held.close()

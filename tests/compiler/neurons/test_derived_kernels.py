@@ -8,7 +8,7 @@ import pytest
 from snnc.compiler.files.cache import read_checked, write_checked
 from snnc.compiler.neurons import derived_kernels
 from snnc.compiler.neurons.adjoint import derive_kernel
-from snnc.compiler.neurons.derived_kernels import derived_once, from_data, to_data
+from snnc.compiler.neurons.derived_kernels import cached_kernel, from_data, to_data
 from snnc.compiler.neurons.library import ALIF, LIF, SLSTM
 from snnc.compiler.neurons.surrogates.library import atan, fast_sigmoid, straight_through
 
@@ -27,7 +27,7 @@ def asked(model=None, surrogate=None, learnable=(), ports=("o0",), *, derived):
         derived.append(model.name)
         return derive_kernel(model, surrogate, learnable)
 
-    return derived_once(model, surrogate, learnable, ports, derive)
+    return cached_kernel(model, surrogate, learnable, ports, derive)
 
 
 @pytest.mark.parametrize("model", [LIF(0.9), ALIF(0.9, 0.8), SLSTM()], ids=lambda model: model.name)

@@ -194,7 +194,7 @@ template <unsigned P, unsigned LAST> struct AddOuter {
 };
 
 /// Calls use(i) for all rows but those of pairs whose values are both 0; returns how many.
-template <class Use> inline unsigned each_loud_row(const float *values, unsigned width, const Use &use) {
+template <class Use> inline unsigned each_nonzero_row(const float *values, unsigned width, const Use &use) {
   unsigned used = 0;
   for (unsigned i = 0; i < width; i += 2) {
     const unsigned end = i + 1 < width ? i + 2 : width;
@@ -208,18 +208,18 @@ template <class Use> inline unsigned each_loud_row(const float *values, unsigned
 }
 
 /// Such rows of all samples.
-[[maybe_unused]] inline unsigned long loud_rows(const float *values, unsigned width, unsigned samples) {
+[[maybe_unused]] inline unsigned long nonzero_rows(const float *values, unsigned width, unsigned samples) {
   unsigned long found = 0;
   for (unsigned s = 0; s < samples; ++s)
-    found += each_loud_row(values + static_cast<unsigned long>(s) * width, width, [](unsigned) {});
+    found += each_nonzero_row(values + static_cast<unsigned long>(s) * width, width, [](unsigned) {});
   return found;
 }
 
 /// AddProducts for values that are mostly 0.
-template <unsigned P, unsigned LAST> struct AddLoudProducts {
+template <unsigned P, unsigned LAST> struct AddNonzeroProducts {
   static void run(const float *__restrict values, unsigned width, const float *pair, const float *last, unsigned stride, float *sums) {
     Held<P, LAST> held(sums);
-    each_loud_row(values, width, [&](unsigned i) {
+    each_nonzero_row(values, width, [&](unsigned i) {
       const float2 value = {values[i], values[i]};
       const float2 *row = reinterpret_cast<const float2 *>(pair + static_cast<unsigned long>(i) * stride);
       for (unsigned p = 0; p < P; ++p)
@@ -232,10 +232,10 @@ template <unsigned P, unsigned LAST> struct AddLoudProducts {
 };
 
 /// AddOuter for values that are mostly 0.
-template <unsigned P, unsigned LAST> struct AddLoudOuter {
+template <unsigned P, unsigned LAST> struct AddNonzeroOuter {
   static void run(const float *__restrict values, unsigned width, float *pair, float *last, unsigned stride, const float *delta) {
     const Held<P, LAST> held(delta);
-    each_loud_row(values, width, [&](unsigned i) {
+    each_nonzero_row(values, width, [&](unsigned i) {
       const float2 value = {values[i], values[i]};
       float2 *row = reinterpret_cast<float2 *>(pair + static_cast<unsigned long>(i) * stride);
       for (unsigned p = 0; p < P; ++p)

@@ -42,11 +42,11 @@ template <unsigned P, unsigned LAST> struct AddHalfProducts {
   }
 };
 
-/// AddLoudProducts for half numbers.
-template <unsigned P, unsigned LAST> struct AddLoudHalfProducts {
+/// AddNonzeroProducts for half numbers.
+template <unsigned P, unsigned LAST> struct AddNonzeroHalfProducts {
   static void run(const float *__restrict values, unsigned width, const half *pair, const half *last, unsigned stride, float *sums) {
     Held<P, LAST> held(sums);
-    each_loud_row(values, width, [&](unsigned i) { add_half_row(held, values[i], pair, last, stride, i); });
+    each_nonzero_row(values, width, [&](unsigned i) { add_half_row(held, values[i], pair, last, stride, i); });
     held.store(sums);
   }
 };

@@ -102,6 +102,58 @@ __attribute__((noinline)) unsigned join(const unsigned *ids, unsigned begin, uns
   return (end + 1) / 2 - (begin + 1) / 2;
 }
 
+/// A bijection of the unsigned integers of 32 bits in which every bit depends on every other.
+[[maybe_unused]] inline unsigned mixed(unsigned x) {
+  x = (x ^ x >> 16) * 0x85EBCA6Bu;
+  x = (x ^ x >> 13) * 0xC2B2AE35u;
+  return x ^ x >> 16;
+}
+
+/// Which of a step's spikes are sent: those with the lowest scores, of which no two are the same.
+struct Choice {
+  unsigned of_step;
+
+  Choice(unsigned key, unsigned step) : of_step(mixed(key * 0x9E3779B1u + step * 0x85EBCA77u)) {}
+  unsigned score(unsigned id) const { return mixed(of_step + id * 0xC2B2AE3Du); }
+
+  /// The score below which lie `kept` of a sample's spikes; its bits are found from the highest on.
+  unsigned bound(const unsigned *pieces, const unsigned *counts, const unsigned *ids, const Piece &of, unsigned kept) const {
+    unsigned found = 0;
+    for (unsigned bit = 0x80000000u; bit != 0; bit >>= 1) {
+      unsigned below = 0;
+      for (unsigned q = of.head; q < of.tail; ++q)
+        for (unsigned i = 0, from = piece_of(pieces, q).from; i < counts[2 * q]; ++i)
+          below += score(ids[from + i]) < (found | bit);
+      found = below <= kept ? found | bit : found;
+    }
+    return found;
+  }
+
+  /// Writes the words of the list of the `kept` spikes of a sample that are sent; `next` is what comes behind the last one.
+  template <class Id, class Write> __attribute__((noinline)) unsigned join(const unsigned *pieces, const unsigned *counts,
+                                                                           const unsigned *ids, const Piece &of, unsigned kept,
+                                                                           unsigned next, const Write &write) const {
+    const unsigned limit = bound(pieces, counts, ids, of, kept);
+    unsigned place = 0, low = 0;
+    for (unsigned q = of.head; q < of.tail; ++q)
+      for (unsigned i = 0, from = piece_of(pieces, q).from; i < counts[2 * q]; ++i) {
+        const unsigned id = ids[from + i];
+        if (score(id) >= limit)
+          continue;
+        if (sizeof(Id) == 4)
+          write(place, id);
+        else if (place % 2 == 0)
+          low = id;
+        else
+          write(place - 1, low | id << 16);
+        ++place;
+      }
+    if (sizeof(Id) == 2 && place % 2 != 0)
+      write(place - 1, low | next << 16);
+    return id_words<Id>(place);
+  }
+};
+
 /// Bits of the values in the words [begin, end) of a list of bits, from the ids of a piece and those behind it; returns how many.
 [[maybe_unused]] __attribute__((noinline)) unsigned put_bits(const unsigned *pieces, const unsigned *counts, const unsigned *found_ids,
                                                              unsigned number, unsigned begin, unsigned end, unsigned *bits) {

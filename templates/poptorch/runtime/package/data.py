@@ -7,7 +7,7 @@ from .weights import load_file
 
 
 def dataset(path, seed, least):
-    """Return a data set of inputs and labels.
+    """Return a data set of inputs and what the loss compares with.
 
     `path`: a safetensors file, or None: `least` samples are drawn, spikes at a rate of one in ten.
     """
@@ -22,11 +22,27 @@ def dataset(path, seed, least):
             raise SystemExit("input {} has samples of shape {}, not {}".format(about["name"], list(tensor.shape[1:]), shape))
         if about["kind"] == "events" and not bool(((tensor == 0) | (tensor == 1)).all()):
             raise SystemExit("input {} takes spikes, 0 or 1; another number was given".format(about["name"]))
-    labels = tensors["labels"].to(torch.long)
+    return torch.utils.data.TensorDataset(*found, _checked_targets(tensors["labels"]))
+
+
+def _targets():
+    """What the loss compares with: by default a class of each sample."""
     classes = OUTPUTS[NETWORK["loss_output"]]["shape"][-1]
-    if bool(((labels < 0) | (labels >= classes)).any()):
-        raise SystemExit("a label is not one of the {} classes".format(classes))
-    return torch.utils.data.TensorDataset(*found, labels)
+    return NETWORK.get("targets", {"kind": "class", "shape": [], "classes": classes, "lengths": False})
+
+
+def _checked_targets(labels):
+    about = _targets()
+    if list(labels.shape[1:]) != about["shape"]:
+        raise SystemExit("targets of a sample have shape {}, not {}".format(list(labels.shape[1:]), about["shape"]))
+    labels = labels.to(torch.long if about["classes"] else torch.float32)
+    if about["lengths"] and bool(((labels[:, -1] < 1) | (labels[:, -1] > STEPS)).any()):
+        raise SystemExit("the length of a sequence is not in 1 ... {}".format(STEPS))
+    classes = labels[:, 0] if about["lengths"] else labels
+    least = -1 if about["kind"] == "step_classes" else 0
+    if about["classes"] and bool(((classes < least) | (classes >= about["classes"])).any()):
+        raise SystemExit("a label is not one of the {} classes".format(about["classes"]))
+    return labels
 
 
 def _drawn(seed, least):
@@ -34,5 +50,9 @@ def _drawn(seed, least):
     samples = max(least, 4 * BATCH)
     shapes = {i["name"]: [samples] + ([] if i["static"] else [STEPS]) + i["shape"] for i in INPUTS}
     tensors = {name: (torch.rand(shape) < 0.1).to(torch.float32) for name, shape in shapes.items()}
-    tensors["labels"] = torch.randint(0, OUTPUTS[NETWORK["loss_output"]]["shape"][-1], [samples])
+    about = _targets()
+    shape = [samples] + about["shape"]
+    tensors["labels"] = torch.randint(0, about["classes"], shape) if about["classes"] else torch.randn(shape)
+    if about["lengths"]:
+        tensors["labels"][:, -1] = torch.randint(1, STEPS + 1, [samples]).to(tensors["labels"].dtype)
     return tensors

@@ -9,8 +9,9 @@ included.
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,11 +19,12 @@ import numpy as np
 import numpy.typing as npt
 
 from snnc.compiler.ir.arrays.sizes import FLOAT
-from snnc.compiler.ir.plan import BusPlan, Plan, Relay
+from snnc.compiler.ir.plan import BusPlan, LayerFlow, Plan, PlanTraffic, Relay
 from snnc.compiler.tiles.exchange.chip_links import Flows, Routes
+from snnc.compiler.tiles.exchange.places import BatchGroup, LayerPlace, LayerPlaces, locate
+from snnc.compiler.tiles.network import MappedNetwork, learned_elements
 from snnc.compiler.tiles.placement.grouping import mask_unit
 from snnc.compiler.tiles.relays.buses import whole_words
-from snnc.report.places import BatchGroup, LayerPlace, LayerPlaces
 
 Floats = npt.NDArray[np.float64]
 COUNT = 4
@@ -37,16 +39,6 @@ KINDS = (
     "gradients",
     "new weights",
 )
-
-
-@dataclass(frozen=True)
-class LayerFlow:
-    """Bytes a step from node `source` to node `target` (numbers in :attr:`StepTraffic.nodes`)."""
-
-    source: int
-    target: int
-    kind: str
-    bytes: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,6 +65,27 @@ class StepTraffic:
     by_kind: Mapping[str, Floats]
     links: Mapping[str, Flows]
 
+    @classmethod
+    def of(cls, plan: PlanTraffic) -> StepTraffic:
+        """Return what a plan says."""
+        links: dict[str, Flows] = {}
+        for kind, sent in plan.links.items():
+            links[kind] = Flows()
+            for source, receivers, size in sent:
+                links[kind].send(source, receivers, size)
+        by_kind = {kind: np.array(rows) for kind, rows in plan.chips.items()}
+        return cls(plan.nodes, plan.flows, sum(by_kind.values(), np.zeros(())), by_kind, links)
+
+    def to_plan(self) -> PlanTraffic:
+        """Return the same for a plan."""
+        links = {
+            kind: tuple((source, tuple(sorted(receivers)), size) for (source, receivers), size in flows.bytes.items())
+            for kind, flows in self.links.items()
+            if flows.bytes
+        }
+        chips = {kind: tuple(map(tuple, rows.tolist())) for kind, rows in self.by_kind.items()}
+        return PlanTraffic(self.nodes, self.flows, chips, links)
+
     def load(self, routes: Routes) -> dict[tuple[int, int], float]:
         """Bytes a step on every wire between chips that carries some, by (from, to)."""
         found: dict[tuple[int, int], float] = defaultdict(float)
@@ -89,13 +102,35 @@ class StepTraffic:
         return found
 
 
+def traffic_of(plan: Plan, network: MappedNetwork) -> PlanTraffic:
+    """Return the traffic of a plan of `network`."""
+    connections = [
+        {
+            "id": link.id,
+            "source": link.source.owner,
+            "target": link.target,
+            "port": link.port,
+            "weight_gradient": link.weight_gradient,
+            "input_gradient": link.input_gradient,
+            "copied": link.outputs if link.dense else int(link.weight_elements > 1),
+        }
+        for link in network.links
+    ]
+    learned = [
+        {"id": layer.id, "learned": sum(learned_elements(layer).values()) * layer.neurons + layer.learnable_scalars}
+        for layer in network.layers
+    ]
+    known = {"connections": connections, "populations": learned, "loss_layer": network.loss_layer}
+    return measure_traffic(plan, locate(plan), known).to_plan()
+
+
 def measure_traffic(plan: Plan, places: LayerPlaces, program: Mapping[str, Any] | None = None) -> StepTraffic:
     """Count the bytes of one training step (of one forward pass when not training).
 
     Parameters
     ----------
     plan, places
-        The plan, and the result of :func:`snnc.report.places.locate` for it.
+        The plan, and the result of :func:`snnc.compiler.tiles.exchange.places.locate` for it.
     program
         Summary by :func:`snnc.report.summarise`: which connections learn and which layer the loss reads. Without it all connections
         count as learning, and records, adjoints and replicas' gradients are left out.
@@ -188,10 +223,7 @@ class _Count:
             for group in where.groups:
                 inside = np.isin(where.tiles, group.tiles)
                 sent = FLOAT * self.by_chip(where.tiles[inside], words[inside])
-                for relay in bus.relays:
-                    size = _overlap(relay, group.first, group.count)
-                    if not size:
-                        continue
+                for relay, size in _overlapping(bus.relays, group.first, group.count):
                     here = inside & (where.tiles == relay.tile)
                     own = size * FLOAT * self.by_chip(where.tiles[here], words[here])
                     readers = self.by_chip([relay.tile], [1.0])
@@ -199,7 +231,7 @@ class _Count:
 
     def windows(self, bus: BusPlan) -> None:
         """Every tile that reads a bus receives the window of its samples, in each iteration; in the backward pass where weights learn."""
-        seen: dict[str, dict[int, list[tuple[int, int]]]] = {KINDS[1]: {}, KINDS[2]: {}}
+        received: dict[str, dict[int, list[tuple[int, int]]]] = {KINDS[1]: {}, KINDS[2]: {}}
         for target in dict.fromkeys(c.target for c in self.plan.connections if c.bus == bus.id):
             mine = [c.id for c in self.plan.connections if c.bus == bus.id and c.target == target]
             again = self.plan.training and any(self.learns(c, "weight_gradient") for c in mine)
@@ -207,21 +239,20 @@ class _Count:
                 for group in self.layer(target).groups:
                     wanted: dict[tuple[int, int], list[int]] = defaultdict(list)
                     for tile in group.tiles.tolist():
-                        held = seen[kind].setdefault(tile, [])
-                        for span in _missing(group.first, group.first + group.count, held):
+                        covered = received[kind].setdefault(tile, [])
+                        for span in _missing(group.first, group.first + group.count, covered):
                             wanted[span].append(tile)
-                        held.append((group.first, group.first + group.count))
+                        covered.append((group.first, group.first + group.count))
                     for (first, stop), tiles in wanted.items():
                         self._window(bus, target, kind, tiles, first, stop - first)
 
     def _window(self, bus: BusPlan, target: str, kind: str, tiles: Any, first: int, count: int) -> None:
         readers = self.by_chip(tiles, np.ones(len(tiles)))
-        for relay in bus.relays:
-            size = _overlap(relay, first, count) * window_bytes(bus)
-            if size:
-                sent = self.by_chip([relay.tile], [float(size)])
-                own = sent * np.isin(relay.tile, tiles)
-                self.send(bus.source, target, kind, sent, readers, own, self.plan.iterations)
+        reading, each = set(tiles), window_bytes(bus)
+        for relay, samples in _overlapping(bus.relays, first, count):
+            sent = self.by_chip([relay.tile], [float(samples * each)])
+            own = sent * (relay.tile in reading)
+            self.send(bus.source, target, kind, sent, readers, own, self.plan.iterations)
 
     def deltas(self, index: int) -> None:
         """Every tile of a source reads all deltas of its targets, for its samples."""
@@ -235,11 +266,11 @@ class _Count:
                     if not size:
                         continue
                     inside = np.isin(writer.tiles, writes.tiles)
-                    held = size * writer.neurons[inside]
+                    sizes = size * writer.neurons[inside]
                     both = np.isin(writer.tiles[inside], reads.tiles)
-                    own = self.by_chip(writer.tiles[inside][both], held[both])
+                    own = self.by_chip(writer.tiles[inside][both], sizes[both])
                     readers = self.by_chip(reads.tiles, np.ones(len(reads.tiles)))
-                    sent = self.by_chip(writer.tiles[inside], held)
+                    sent = self.by_chip(writer.tiles[inside], sizes)
                     self.send(target, name, KINDS[3], sent, readers, own, self.plan.iterations)
 
     def loss(self) -> None:
@@ -269,9 +300,9 @@ class _Count:
         outputs = max(1, self.plan.populations[self.populations[known["target"]]].neurons)
         for number, group in enumerate(source.groups):
             other = target.groups[number * len(target.groups) // len(source.groups)]
-            held, read = _on_tiles(source, group), FLOAT * known["copied"] * source.neurons[np.isin(source.tiles, group.tiles)]
+            neurons, read = _on_tiles(source, group), FLOAT * known["copied"] * source.neurons[np.isin(source.tiles, group.tiles)]
             written = _on_tiles(target, other)
-            own = {t: FLOAT * known["copied"] * n * written[t] / outputs for t, n in held.items() if t in written}
+            own = {t: FLOAT * known["copied"] * n * written[t] / outputs for t, n in neurons.items() if t in written}
             local = self.by_chip(list(own), list(own.values())) if own else np.zeros(self.plan.target.chips)
             wanted = self.by_chip(group.tiles, read)
             share = self.by_chip(list(written), list(written.values())) / sum(written.values())
@@ -308,8 +339,11 @@ def window_bytes(bus: BusPlan) -> int:
     return whole_words(bus.capacity, bus.width) * (2 if bus.width <= 1 << 16 else 4) + COUNT
 
 
-def _overlap(relay: Relay, first: int, count: int) -> int:
-    return _shared(relay.sample, relay.samples, first, count)
+def _overlapping(relays: Sequence[Relay], first: int, count: int) -> list[tuple[Relay, int]]:
+    """Relays that have some of the samples ``[first, first + count)``, and how many; relays come in the order of their samples."""
+    begin = bisect_right(relays, first, key=lambda relay: relay.sample + relay.samples)
+    end = bisect_left(relays, first + count, key=lambda relay: relay.sample)
+    return [(relay, _shared(relay.sample, relay.samples, first, count)) for relay in relays[begin:end]]
 
 
 def _shared(first: int, count: int, other: int, others: int) -> int:
@@ -317,9 +351,9 @@ def _shared(first: int, count: int, other: int, others: int) -> int:
     return max(0, min(first + count, other + others) - max(first, other))
 
 
-def _missing(first: int, stop: int, held: list[tuple[int, int]]) -> list[tuple[int, int]]:
+def _missing(first: int, stop: int, covered: list[tuple[int, int]]) -> list[tuple[int, int]]:
     """Parts of the samples ``[first, stop)`` that no range in `held` covers."""
     parts = [(first, stop)]
-    for a, b in held:
+    for a, b in covered:
         parts = [p for f, s in parts for p in ((f, min(s, a)), (max(f, b), s)) if p[0] < p[1]]
     return parts

@@ -1,0 +1,93 @@
+"""What the codelets of a composed loss print."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from snnc.backends.codegen.names import comment_text
+from snnc.backends.codegen.printing import c_assignments, c_literal
+from snnc.backends.poplar.parts import Body
+from snnc.compiler.losses.composed import Composed
+from snnc.compiler.losses.term import Term
+from snnc.compiler.tiles.losses import LossShape, ScoreSlot
+
+
+def composed_context(loss: Composed, shape: LossShape, batch: int, steps: int, workers: int) -> Body:
+    """Return what the template of a lowered loss prints, numbers as C++ literals."""
+    return {
+        "title": loss.name,
+        "batch": c_literal(float(batch)),
+        "scored": bool(shape.scores),
+        "parts": workers,
+        "chosen": shape.chooses_step,
+        "kind": "label" if loss.plain_targets else loss.targets,
+        "columns": shape.columns,
+        "lengths": loss.lengths,
+        "looked_at": shape.looked_at(steps),
+        "slots": [_slot(slot) for slot in shape.slots],
+        "terms": [_term(loss, shape, term, *bounds, steps) for term, bounds in zip(loss.terms, loss.slices, strict=True)],
+    }
+
+
+def _slot(slot: ScoreSlot) -> Body:
+    return {
+        "first": slot.first,
+        "place": slot.place,
+        "stop": slot.place + slot.stop - slot.first,
+        "known": slot.kind == "known",
+        "sums": slot.kind in ("count", "mean"),
+        "mean": slot.kind == "mean",
+        "time": slot.kind == "first_spike",
+        "maximum": slot.kind == "max",
+    }
+
+
+def _term(loss: Composed, shape: LossShape, term: Term, first: int, stop: int, steps: int) -> Body:
+    compares, numbers = term.reads_targets and not term.softmax, loss.targets in ("values", "step_values")
+    inverse, time = term.inverse == "reciprocal", term.statistic == "first_spike"
+    known = loss.targets == "step_values" and term.reads_targets
+    score = "scores[place(i)]"
+    if time and term.softmax:
+        score = f"1.0f / ({score} + 1.0f)" if inverse else f"-{score}"
+    of_steps = term.statistic == "steps"
+    kept = None if of_steps and not known else shape.score_of("known" if known else term.statistic, first, stop)
+    return {
+        "title": comment_text(f"{term.statistic} of outputs {first} … {stop - 1}: {term.criterion}, times {term.weight:g}."),
+        "first": first,
+        "stop": stop,
+        "width": stop - first,
+        "place": 0 if kept is None else kept.place,
+        "weight": c_literal(term.weight),
+        "steps": of_steps,
+        "softmax": term.softmax,
+        "sums": term.statistic in ("count", "mean"),
+        "mean": term.statistic == "mean",
+        "time": time,
+        "score": score,
+        "factor": " * score(i) * score(i)" if time and inverse else "",
+        "compares": compares,
+        "masked": compares and numbers,
+        "wanted": f"targets[i - {first}u]" if numbers else _of_classes(loss, term, first, steps),
+        "from_end": time and compares and (numbers or term.on < 0 or term.off < 0),
+        "scale": {1: "", 2: " / length", 4: " / (length * length)"}[round(1 / term.scale(2.0))],
+        "equations": c_assignments(term.equations),
+    }
+
+
+def _of_classes(loss: Composed, term: Term, first: int, steps: int) -> str:
+    """Return the target of output i where `right` is the class of a sample, or of a step."""
+    on, off = (c_literal(number) for number in (term.on, term.off))
+    if term.squares_counts:
+        on, off = (_spikes(number, loss.group, steps, loss.lengths) for number in (term.on, term.off))
+    return f"static_cast<int>(i) == {first} + right ? {on} : {off}"
+
+
+def _spikes(rate: float, group: int, steps: int, lengths: bool) -> str:
+    """Return the spikes of a class at a rate, ``int(length * rate * group)``; float32 may round a product across a whole number."""
+    if not lengths:
+        return c_literal(float(int(steps * rate * group)))
+    each = np.float32(rate * group)
+    rounded = {n: int(n * rate * group) for n in range(1, steps + 1)}
+    others = [(n, spikes) for n, spikes in rounded.items() if int(np.float32(n) * each) != spikes]
+    exact = "".join(f"length == {c_literal(float(n))} ? {c_literal(float(spikes))} : " for n, spikes in others)
+    return f"({exact}static_cast<float>(static_cast<int>(length * {c_literal(float(each))})))"

@@ -1,0 +1,137 @@
+"""What a loss reads, keeps and receives on a machine: the numbers of a sample's scores and targets."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Final, Literal, TypeAlias
+
+from snnc.compiler.ir.step_program import StepProgram
+from snnc.compiler.losses.composed import Composed
+from snnc.compiler.losses.external import ExternalLoss
+from snnc.compiler.losses.term import Statistic
+
+ScoreKind: TypeAlias = Statistic | Literal["known"]
+"""What a score holds of an output: a statistic over time, or of how many steps the target is known."""
+_OF_STEPS: Final = "ce_rate"
+_OF_ONE_STEP: Final = ("ce_max_membrane", Composed.name)
+
+
+@dataclass(frozen=True)
+class ScoreSlot:
+    """Scores of some outputs in a row.
+
+    Attributes
+    ----------
+    kind
+        What they hold.
+    first, stop
+        The outputs, of all that the loss reads.
+    place
+        The first of these scores, of all scores.
+    """
+
+    kind: ScoreKind
+    first: int
+    stop: int
+    place: int
+
+
+@dataclass(frozen=True)
+class LossShape:
+    """What of a loss takes room and time.
+
+    Attributes
+    ----------
+    name
+        Its name; None without a loss.
+    width
+        Outputs that it reads.
+    slots
+        What is kept of each output before the adjoints are found; for losses that are not composed a score of each.
+    columns
+        Numbers of a sample's targets, or of a step's with `each_step`; 0: the class of the sample alone, a whole number.
+    each_step
+        Whether there are targets of every step.
+    lengths
+        Whether the last column is the number of steps that count.
+    masked
+        Numbers of the targets that every worker looks at, of a step or of a sample as above, to count those that are known.
+    """
+
+    name: str | None = None
+    width: int = 0
+    slots: tuple[ScoreSlot, ...] = ()
+    columns: int = 0
+    each_step: bool = False
+    lengths: bool = False
+    masked: int = 0
+
+    @property
+    def external(self) -> bool:
+        """Whether it is computed outside the program."""
+        return self.name == ExternalLoss.name
+
+    @property
+    def scores(self) -> int:
+        """Numbers that are kept of a sample before its adjoints are found; 0: every step has its own loss."""
+        return sum(slot.stop - slot.first for slot in self.slots)
+
+    @property
+    def chooses_step(self) -> bool:
+        """Whether a score is the value of one step, whose number the vertices store."""
+        return self.name in _OF_ONE_STEP and self.scores > 0
+
+    @property
+    def reads_steps(self) -> bool:
+        """Whether what finds the adjoints reads every step, and each worker has a loss of its own steps."""
+        return self.name in (_OF_STEPS, Composed.name)
+
+    @property
+    def scores_read_targets(self) -> bool:
+        """Whether scores depend on targets: on the length of a sequence, or on which targets are known."""
+        return self.lengths or any(slot.kind == "known" for slot in self.slots)
+
+    def targets(self, steps: int) -> int:
+        """Return the numbers of a sample's targets; 0: its class alone."""
+        return self.columns * (steps if self.each_step else 1)
+
+    def looked_at(self, steps: int) -> int:
+        """Return how many of them every worker looks at."""
+        return self.masked * (steps if self.each_step else 1)
+
+    def score_of(self, kind: ScoreKind, first: int, stop: int) -> ScoreSlot:
+        """Return the slot of a statistic of some outputs."""
+        return next(slot for slot in self.slots if (slot.kind, slot.first, slot.stop) == (kind, first, stop))
+
+
+def loss_shape(program: StepProgram) -> LossShape:
+    """Return the shape of the loss of a program."""
+    loss = program.loss
+    if loss is None:
+        return LossShape()
+    width = next((math.prod(o.shape) for o in program.outputs if o.id == program.loss_output), 0)
+    if isinstance(loss, Composed):
+        columns, each_step = (0 if loss.plain_targets else loss.columns), loss.targets.startswith("step")
+        return LossShape(loss.name, width, _slots(loss), columns, each_step, loss.lengths, _masked(loss))
+    scored = not isinstance(loss, ExternalLoss) and loss.name != _OF_STEPS
+    return LossShape(loss.name, width, (ScoreSlot("count", 0, width, 0),) if scored else ())
+
+
+def _slots(loss: Composed) -> tuple[ScoreSlot, ...]:
+    """A score of each output and statistic over time that some term reads."""
+    wanted: list[tuple[ScoreKind, int, int]] = []
+    for term, (first, stop) in zip(loss.terms, loss.slices, strict=True):
+        known = loss.targets == "step_values" and term.reads_targets
+        if term.statistic != "steps" or known:
+            wanted.append(("known" if known else term.statistic, first, stop))
+    found, place = [], 0
+    for kind, first, stop in dict.fromkeys(wanted):
+        found.append(ScoreSlot(kind, first, stop, place))
+        place += stop - first
+    return tuple(found)
+
+
+def _masked(loss: Composed) -> int:
+    compared = [term for term in loss.terms if term.reads_targets]
+    return len(compared) * {"step_classes": 1, "values": loss.width(0)}.get(loss.targets, 0)

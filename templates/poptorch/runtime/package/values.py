@@ -1,0 +1,112 @@
+"""Values that change while the network trains, besides weights: its gradient window, and how many spikes are sent."""
+
+import hashlib
+import math
+
+import torch
+
+from .description import NETWORK
+
+LIMITS = NETWORK["limits"]
+"""Sources that send at most so many spikes of a step: name, seed name, neurons, compiled capacity, and its buffer or its input's number."""
+WINDOWS = NETWORK["windows"]
+"""Buffers of the lower ends of gradient windows, and the lower end that was compiled."""
+NAMED = WINDOWS["low"] + [limit["buffer"] for limit in LIMITS if limit["buffer"]]
+"""Buffers of the network that a run may change."""
+WORD = 0xFFFFFFFF
+
+
+def schedule(text):
+    """Return the function of the update that a text describes: 5, linear:10,5,updates=20 or exponential:-100,-0.1 (by halves)."""
+    name, _, rest = text.partition(":")
+    if not rest:
+        return lambda update: float(text)
+    numbers = [float(part.partition("=")[2] or part) for part in rest.split(",")]
+    if name == "exponential" and len(numbers) in (2, 3):
+        start, end, factor = numbers + [0.5] * (3 - len(numbers))
+        return lambda update: end + (start - end) * factor**update
+    if name == "linear" and len(numbers) == 3:
+        start, end, updates = numbers
+        return lambda update: start + (end - start) * min(update / updates, 1.0)
+    raise SystemExit("{!r} is no schedule; write a number, linear:10,5,updates=20 or exponential:-100,-0.1".format(text))
+
+
+class RunValues:
+    """Sets the values of each update.
+
+    `network` holds the buffers; `window` and `capacity` are texts of schedules or None: as compiled; a capacity that ends with %
+    is a part of each source's neurons. `drop` is lowest or random.
+    """
+
+    def __init__(self, network, window=None, capacity=None, drop="lowest", seed=0):
+        if window is not None and not WINDOWS["low"]:
+            raise SystemExit("the network was compiled without a gradient window; compile it with --gradient-window")
+        if (capacity is not None or drop != "lowest") and not LIMITS:
+            raise SystemExit("the network was compiled to send all spikes; compile it with --mode drop and --capacity")
+        self.network, self.drop, self.seed = network, drop, seed
+        self.window = None if window is None else schedule(window)
+        self.share = capacity is not None and capacity.rstrip().endswith("%")
+        self.capacity = None if capacity is None else schedule(capacity.rstrip().rstrip("%").strip())
+        self.now = {}
+
+    @property
+    def changes(self):
+        """Whether anything differs from what was compiled."""
+        return self.window is not None or self.capacity is not None or self.drop != "lowest"
+
+    def set(self, update):
+        """Set the buffers for an update."""
+        if self.window is not None:
+            low = self.window(update)
+            if low < WINDOWS["widest"] * (1 + 1e-6):
+                raise SystemExit("the gradient window begins at {}, and the compiled one at {}".format(low, WINDOWS["widest"]))
+            for name in WINDOWS["low"]:
+                getattr(self.network, name).fill_(low)
+        for limit in LIMITS:
+            self.now[limit["source"]] = self._capacity(limit, update), choice_key(self.drop, self.seed, update, limit["source"])
+            if limit["buffer"]:
+                getattr(self.network, limit["buffer"]).copy_(torch.tensor([float(n) for n in self.now[limit["source"]]]))
+
+    def sent(self, inputs):
+        """Return the inputs [batch, steps, ...] without the spikes that are not sent, which the host chooses."""
+        found = list(inputs)
+        for limit in LIMITS:
+            if limit["input"] is not None and self.now[limit["source"]] != (limit["capacity"], -1):
+                found[limit["input"]] = sent(found[limit["input"]], *self.now[limit["source"]])
+        return found
+
+    def _capacity(self, limit, update):
+        if self.capacity is None:
+            return limit["capacity"]
+        value = self.capacity(update)
+        wanted = max(1, math.floor(limit["width"] * value / 100 + 0.5)) if self.share else round(value)
+        if wanted < 1:
+            raise SystemExit("the capacity is {}; it has to be 1 or more".format(value))
+        return min(wanted, limit["capacity"])
+
+
+def choice_key(drop, seed, update, source):
+    """Return the key of the choice of an update; -1: the lowest ids."""
+    if drop == "lowest":
+        return -1
+    return int.from_bytes(hashlib.blake2b("{} {} {}".format(seed, update, source).encode(), digest_size=3).digest(), "little")
+
+
+def mixed(x):
+    """A bijection of the unsigned integers of 32 bits, here in 64."""
+    x = ((x ^ (x >> 16)) * 0x85EBCA6B) & WORD
+    x = ((x ^ (x >> 13)) * 0xC2B2AE35) & WORD
+    return x ^ (x >> 16)
+
+
+def sent(spikes, capacity, key):
+    """Return spikes [batch, steps, ...] with at most `capacity` of each step, as snnc.compiler.lowering.spike_limits defines them."""
+    rows = spikes.flatten(2)
+    if key < 0:
+        return (rows * (rows.cumsum(-1) <= capacity)).reshape(spikes.shape)
+    steps = torch.arange(rows.shape[1], dtype=torch.int64)
+    ids = torch.arange(rows.shape[2], dtype=torch.int64)
+    of_step = mixed((key * 0x9E3779B1 + steps * 0x85EBCA77) & WORD)
+    scores = mixed((of_step[:, None] + ids * 0xC2B2AE3D) & WORD)
+    order = torch.where(rows != 0, scores, torch.full_like(scores, WORD + 1)).argsort(-1).argsort(-1)
+    return (rows * (order < capacity)).reshape(spikes.shape)
