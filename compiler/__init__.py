@@ -1,1 +1,1 @@
-"""The compiler: Graph -> StepProgram -> Plan; independent of file formats and vendors."""
+"""The compiler: it turns graphs into step programs and plans, independently of file formats and vendors."""

@@ -128,7 +128,7 @@ class EmptyGroupError(GraphError):
 
 
 class LossOutputError(GraphError):
-    """No output, or none that is unambiguous, fits the loss."""
+    """No output fits the loss, or several do."""
 
     code = "SNNC-E014"
 

@@ -1,1 +1,1 @@
-"""Files and Python objects -> Graph."""
+"""Front ends: model files, PyTorch modules and networks written in Python become graphs."""

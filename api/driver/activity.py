@@ -45,6 +45,8 @@ def measure_activity(program: StepProgram, inputs: Mapping[str, Array], source: 
     buffers = _spike_buffers(program)
     in_support: dict[str, list[Array]] = {}
     for t in range(steps):
+        for info in program.inputs:
+            memory.send(f"{info.id}_in", t)
         for op in program.forward:
             run_forward(op, memory, t)
             if isinstance(op, NeuronStep):

@@ -14,6 +14,7 @@ from snnc.backends.runtime.errors import UnknownNameError
 from snnc.compiler.ir.graph import Graph, Input
 from snnc.compiler.ir.step_program import StepProgram
 from snnc.compiler.lowering.lower import lower
+from snnc.compiler.lowering.spike_limits import limit_of
 from snnc.data.arrays import read_arrays
 from snnc.options.compile_options import CompileOptions
 
@@ -30,7 +31,9 @@ def measured_activity(graph: Graph, chosen: CompileOptions, data: Path | Data) -
 
     source = data.name if isinstance(data, Path) else "the given data"
     inputs = calibration(data, graph) if isinstance(data, Path) else data
-    program = lower(graph, surrogate=chosen.surrogate, gradient_window=chosen.gradient_window, steps=chosen.steps)
+    program = lower(
+        graph, surrogate=chosen.surrogate, gradient_window=chosen.gradient_window, steps=chosen.steps, limit=limit_of(chosen)
+    )  # spikes that are dropped excite nobody
     return measure_activity(program, sequences(program, inputs), f"measured on {source}")
 
 

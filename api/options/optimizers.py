@@ -15,6 +15,8 @@ KINDS: Final[Mapping[str, type[Optimizer]]] = {"sgd": SGD, "adam": Adam, "adamw"
 """Optimisers by name."""
 _ALWAYS: Final = ("lr", "momentum", "beta1", "beta2", "alpha", "epsilon", "name")
 """Fields that every project writes; others are written where they are not the default."""
+_OF_GROUPS: Final = ("weight_decay", "l1", "bound")
+"""Settings of all parameters, or of those of a group."""
 _BELOW_ONE: Final = ("momentum", "beta1", "beta2", "alpha")
 _FLAGS: Final = ("nesterov", "centered", "accumulate", "frozen")
 
@@ -43,7 +45,7 @@ def parse_optimizer(text: str, lr: float | None = None) -> Optimizer:
         known = ", ".join(KINDS)
         raise UnknownOptimizerError(f"the optimizer {text!r} is not known; snnc knows {known}, with numbers as in 'adam:0.001'.")
     kind = KINDS[name.strip()]
-    options = ("weight_decay", "l1", "bound", "clip_value", "clip_norm", "loss_scale", *(f for f in _FLAGS if f in kind.__dataclass_fields__))
+    options = (*_OF_GROUPS, "clip_value", "clip_norm", "loss_scale", *(f for f in _FLAGS if f in kind.__dataclass_fields__))
     values = _values(text, name.strip(), numbers, tuple(f.name for f in fields(kind) if not f.kw_only and f.name != "name"), options)
     if lr is not None and "lr" in values:
         raise OptionConflictError(f"the optimizer {text!r} has a learning rate, and lr is {lr}; leave one of them out.")
@@ -59,7 +61,7 @@ def _group(text: str, group: str) -> Group:
             f"the optimizer {text!r} has a group {group!r} that cannot be read; write a pattern of names, a colon and its numbers, as in "
             "'adam:0.001; *.bias: weight_decay=0; fc1.*: frozen'."
         )
-    return Group(pattern.strip(), **_values(text, "a group", numbers.lower(), (), ("lr", "weight_decay", "l1", "bound", "frozen")))
+    return Group(pattern.strip(), **_values(text, "a group", numbers.lower(), (), ("lr", *_OF_GROUPS, "frozen")))
 
 
 def _values(text: str, name: str, numbers: str, ordered: tuple[str, ...], more: tuple[str, ...]) -> dict[str, Any]:
@@ -183,7 +185,7 @@ def from_data(data: Mapping[str, Any]) -> Optimizer:
         for field in fields(of):
             value, flag = getattr(of, field.name), field.name in _FLAGS
             number = isinstance(value, int | float) and not isinstance(value, bool)
-            optional = value is None and field.name in ("clip_value", "clip_norm", "bound", *(("weight_decay", "l1") if of is not made else ()))
+            optional = value is None and field.name in ("clip_value", "clip_norm", "bound", *(_OF_GROUPS if of is not made else ()))
             if (
                 field.name not in ("name", "groups", "pattern", "loss_scale")
                 and not optional

@@ -12,8 +12,8 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from snnc.backends.reference import forward
 from snnc.backends.reference.engine import ReferenceEngine
+from snnc.backends.reference.forward import run_step
 from snnc.backends.reference.memory import SequenceArrays
 from snnc.backends.runtime.engine import Array, Initial
 from snnc.compiler.ir.step_program import StepProgram
@@ -76,7 +76,7 @@ def record(program: StepProgram, parameters: Mapping[str, Array], inputs: Mappin
     for info in program.inputs:
         memory[f"{info.id}_in"][:] = inputs[info.id].reshape(steps, batch, -1)
     for t in range(steps):
-        forward.run_step(memory, t)
+        run_step(memory, t)
     trains = tuple(_train(memory, *where) for where in _spiking(program))
     total = sum(len(train.ids) for train in trains)
     if total > MOST_SPIKES:

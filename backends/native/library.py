@@ -17,7 +17,15 @@ from snnc.compiler.errors import SnncError
 from snnc.compiler.ir.graph import Array
 
 ABI_VERSION: Final = 2
-SHARED_SOURCES: Final = ("snnc_abi.h", "snnc_abi.cpp", "snnc_session.hpp", "snnc_targets.hpp", "snnc_files.hpp", "snnc_files.cpp", "snnc_main.cpp")
+SHARED_SOURCES: Final = (
+    "snnc_abi.h",
+    "snnc_abi.cpp",
+    "snnc_session.hpp",
+    "snnc_targets.hpp",
+    "snnc_files.hpp",
+    "snnc_files.cpp",
+    "snnc_main.cpp",
+)
 """Sources of the ABI in every native project."""
 _MAX_RANK: Final = 8
 

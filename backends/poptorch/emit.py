@@ -151,7 +151,7 @@ def optimizer_settings(program: StepProgram, optimizer: Optimizer) -> Body:
         chosen["weight_decay"] = optimizer.weight_decay
     if optimizer.groups:
         settings = {op.parameter: settings_of(optimizer, program.parameters[op.parameter].label) for op in program.update}
-        chosen["parameters"] = {name: asdict(found) for name, found in settings.items()}
+        chosen["parameters"] = {name: {"lr": found.lr, "weight_decay": found.weight_decay} for name, found in settings.items()}
     return chosen
 
 

@@ -40,7 +40,7 @@ MEMORY: Final[Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
 
 def compare(case: Case) -> dict[str, Any]:
     """Map, emit and emulate one network; return predicted and emulated cycles of every phase, and bytes."""
-    seen = measure_activity(case.program, case.inputs, "the same inputs")
+    seen = measure_activity(case.dropping or case.program, case.inputs, "the same inputs")
     measured = {"activity": seen.mean, **seen.measured}
     plan = make_plan(case.program, case.target, steps=case.steps, batch=case.batch, **measured, **dict(case.options))
     labels = np.random.default_rng(0).integers(0, case.classes, case.batch)

@@ -19,6 +19,7 @@ from snnc.compiler.ir.step_program import StepProgram
 from snnc.compiler.losses import parse_loss
 from snnc.compiler.losses.optimizers import Adam
 from snnc.compiler.lowering.lower import lower
+from snnc.compiler.lowering.spike_limits import SpikeLimit
 from snnc.compiler.machines import load_target
 from snnc.compiler.machines.target import Target
 from snnc.driver.loading import as_graph
@@ -30,7 +31,10 @@ Make = Callable[[snnc.Network], None]
 
 @dataclass(frozen=True)
 class Case:
-    """A lowered network with its machine and one batch of inputs; `options` go to the mapper."""
+    """A lowered network with its machine and one batch of inputs; `options` go to the mapper.
+
+    `dropping` is the same network that drops spikes as the machine does, for measuring; None if the machine drops none.
+    """
 
     program: StepProgram
     target: Target
@@ -39,6 +43,7 @@ class Case:
     classes: int
     inputs: Mapping[str, Any]
     options: Mapping[str, Any] = field(default_factory=dict)
+    dropping: StepProgram | None = None
 
 
 def small(tiles: int, chips: int = 1) -> Target:
@@ -153,7 +158,12 @@ def random_case(seed: int) -> Case:
     options: dict[str, Any] = {}
     if random.random() < 0.5:
         options = {"mode": "drop" if random.random() < 0.5 else "exact", "capacity": int(random.integers(8, 40))}
-    return Case(program, small(int(random.integers(1, 120)), int(random.integers(1, 3))), steps, batch, classes, inputs, options)
+    dropping = None
+    if options.get("mode") == "drop":
+        limit = SpikeLimit(options["capacity"])
+        dropping = lower(net.graph(), loss=parse_loss("ce_mean_membrane"), optimizer=Adam(1e-3), steps=steps, limit=limit)
+    target = small(int(random.integers(1, 120)), int(random.integers(1, 3)))
+    return Case(program, target, steps, batch, classes, inputs, options, dropping)
 
 
 def mixed_case(seed: int) -> Case:

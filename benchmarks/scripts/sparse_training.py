@@ -3,8 +3,8 @@
 The regime of Finkbeiner et al. 2023: four layers of weights, a capacity of 1, 5 or 10 % of each hidden layer, and a second threshold that
 begins 99 below the threshold and goes half-way to 0.1 below it with each update; beside it a dense training, and two with the narrow
 window from the first update. A regulariser keeps the rates of hidden neurons near the capacity. The data are those of ``sparse_data.py``.
-Trains on the processor; prints the test accuracy after each epoch, mean and range over seeds, as a Markdown table. With ``--results`` each run
-is kept as a line of JSON, and runs that the file has are not repeated, so several processes can share the work (``--only``).
+Trains on the processor; prints the test accuracy after each epoch, mean and range over seeds, as a Markdown table. With ``--results``
+each run is kept as a line of JSON, and runs that the file has are not repeated, so several processes can share the work (``--only``).
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ from curves import drawn
 from sparse_data import KINDS, SECONDS, WORDS, strokes, write_words
 
 import snnc
-from snnc.compiler.lowering.spike_limits import limited_sources
 
 STEPS, BATCH, TEST = 50, 48, 480
 WIDTHS = (1024, 512, 256)
@@ -34,7 +33,7 @@ PRESSURE = 3.0
 
 @dataclass(frozen=True)
 class Training:
-    """At most a `share` of each hidden layer is sent; the window is the published schedule, or narrow at once; weights may be those of torch."""
+    """At most a `share` of each hidden layer is sent; the window is the published schedule or narrow; weights may be those of PyTorch."""
 
     share: float | None = None
     schedule: bool = True
@@ -97,16 +96,12 @@ def train(training: Training, seed: int, data: Data, epochs: int) -> dict[str, A
     loss, share = snnc.losses.CrossEntropy("mean membrane"), training.share
     limits: dict[str, Any] = {}
     if share is not None:
-        limits = {"mode": "drop", "capacity": data.x.shape[2], "gradient_window": WIDE}
+        limits = {"mode": "drop", "capacity": dict.fromkeys(HIDDEN, snnc.Share(100 * share)), "gradient_window": WIDE}
         for name in HIDDEN:
             loss = loss + (PRESSURE / share) * snnc.losses.Upper(share, name)
     chosen = {"loss": loss, "optimizer": snnc.Adam(1e-3), "surrogate": "superspike", "steps": STEPS, "threads": 1, **limits}
     found: list[float] = []
     with snnc.compile(net, "cpu", **chosen) as session:
-        for buffer, limit in limited_sources(session.program).items():
-            size = session.program.buffers[buffer].shape[0]
-            if share is not None and size in WIDTHS:
-                session.engine.set_parameters({limit.capacity: np.float32(max(1, round(share * size)))})
         window = None if share is None else snnc.schedules.Exponential(WIDE, NARROW) if training.schedule else NARROW
         session.fit(
             data.x,
@@ -149,7 +144,8 @@ def main() -> None:
                 if chosen.results is not None:
                     with chosen.results.open("a", encoding="utf-8") as file:
                         file.write(json.dumps(run) + "\n")
-    print("| training | seeds | test accuracy after " + " | ".join(f"epoch {e + 1}" for e in range(chosen.epochs)) + " | dropped of a step |")
+    epochs = " | ".join(f"epoch {e + 1}" for e in range(chosen.epochs))
+    print(f"| training | seeds | test accuracy after {epochs} | dropped spikes of a step |")
     print("|---|" + "---|" * (chosen.epochs + 2))
     curves = {}
     for name in chosen.only:

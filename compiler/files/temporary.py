@@ -1,4 +1,4 @@
-"""Temporary folders and files that are deleted with their process, or by a later one if it was killed.
+"""Temporary folders and files: their process deletes them, or a later process if it was killed.
 
 Each holds, or is, a file that its process keeps locked: the system releases the lock however the process ends. An entry with the mark
 but without a lock belongs to a killed process; the next process that needs such a place removes it, as ``snnc clean`` does.

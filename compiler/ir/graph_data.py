@@ -35,7 +35,7 @@ _EDGE: Final = ("source", "source_port", "target", "target_port", "delay")
 StoreArray: TypeAlias = Callable[[str, str, Array], Any]
 """(node, field, array) -> JSON types that say where the array is stored; the field of a parameter is ``"parameters.beta"``."""
 FindArray: TypeAlias = Callable[[str, str, Any], Array]
-"""(node, field, what `StoreArray` returned) -> the array."""
+"""(node, field, the result of `StoreArray`) -> the array."""
 _StoreField: TypeAlias = Callable[[str, Array], Any]
 
 

@@ -41,7 +41,7 @@ def graph_text(graph: Graph, title: str = "Graph") -> str:
 
 
 def graph_html(graph: Graph, title: str = "Graph") -> str:
-    """Return the same as a table; names are always escaped as text."""
+    """Return the lines of :func:`graph_text` as an HTML table; names are always escaped as text."""
     rows, missing = _rows(graph)
     heads = "".join(f'<th style="text-align:left">{head}</th>' for head in ("layer", "what it is", "shape", "parameters"))
     body = [

@@ -280,7 +280,7 @@ class MemoryPhase:
 
 @dataclass(frozen=True)
 class LayerFlow:
-    """Bytes a step from node `source` to node `target` (numbers in :attr:`PlanTraffic.nodes`)."""
+    """Bytes per step from node `source` to node `target` (numbers in :attr:`PlanTraffic.nodes`)."""
 
     source: int
     target: int

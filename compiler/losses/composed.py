@@ -91,7 +91,7 @@ class Composed:
         return (self.classes, self.targets, self.lengths) if any(term.reads_targets for term in self.terms) else None
 
     def simplified(self) -> Loss:
-        """Return the equal loss of a module of its own, which targets have dedicated code for; if there is none, this loss."""
+        """Return an equal loss for which targets have dedicated code, such as ``ce_count``; this loss if there is none."""
         if len(self.terms) != 1 or self.targets != "class" or self.lengths or (self.group != 1 and self.main.squares_counts):
             return self
         (term,) = self.terms
@@ -137,7 +137,7 @@ class Composed:
 
     @property
     def columns(self) -> int:
-        """Numbers of a sample's targets once it is lowered, or of a step's where they are of steps."""
+        """Number of values in the stored targets of a sample (of one step if targets are given per step), including its length."""
         width = self.width(0) if self.targets in ("values", "step_values") else 1
         return width + (1 if self.lengths else 0)
 

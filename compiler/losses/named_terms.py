@@ -29,7 +29,7 @@ REGULARISERS: Final[Mapping[str, str]] = {
 }
 """Equations by name; ``{0}`` is a bound."""
 REGULARISED: Final[Mapping[str, tuple[Statistic, LossPort]]] = {"rate": ("mean", "spikes"), "membrane": ("steps", "membrane")}
-"""What a regulariser of a population reads, by name."""
+"""Statistic and port that a regulariser of a population reads, by name."""
 _SYNONYMS: Final[Mapping[str, str]] = {
     "spike_count": "count",
     "spike_rate": "rate",

@@ -69,7 +69,7 @@ class UpdateOptions:
         This factor times the signs of the parameters is added to their gradients, after clipping: the gradient of
         ``l1 * sum(abs(parameter))``.
     bound
-        Each parameter is clipped to [-bound, bound] after its update; None: it is not.
+        Parameters are clipped to [-bound, bound] after each update; None: they are not clipped.
     """
 
     weight_decay: float = 0.0
@@ -138,7 +138,7 @@ Optimizer: TypeAlias = SGD | Adam | AdamW | RMSprop
 
 @dataclass(frozen=True)
 class GroupSettings:
-    """The numbers in which groups of parameters differ: a factor of the learning rate, the weight decay, L1 and the bound."""
+    """The numbers in which groups of parameters differ: a factor of the learning rate, the weight decay, the factor of L1 and the bound."""
 
     lr: float
     weight_decay: float

@@ -94,14 +94,14 @@ def rule_of(optimizer: Optimizer) -> UpdateRule:
         more = [*more[:-1], more[-1].replace("value =", "moved =", 1)]
         more.append("value = where(gt(moved, most), most, where(gt(-most, moved), -most, moved))")
     step = (*clipped, *parse_assignments("\n".join([*lines, *more])))
-    kept = [a.target for a in step if a.target.startswith("moment")]
+    changed = [a.target for a in step if a.target.startswith("moment")]
     settings = ("weight_decay", *(["l1"] if shrinks else []), *(["bound"] if bounds else []))
     found = parse_assignments("\n".join(rates))
-    return UpdateRule(tuple(sorted(kept)), shares, found, clipped, step, optimizer.clip_norm, optimizer.loss_scale, settings)
+    return UpdateRule(tuple(sorted(changed)), shares, found, clipped, step, optimizer.clip_norm, optimizer.loss_scale, settings)
 
 
 def _has(optimizer: Optimizer, name: str) -> bool:
-    """Whether some parameters have a weight decay, an L1 or a bound."""
+    """Return whether some parameters have a weight decay, an L1 or a bound."""
     return any(getattr(of, name) for of in (optimizer, *optimizer.groups))
 
 

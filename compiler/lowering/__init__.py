@@ -1,1 +1,1 @@
-"""Graph -> StepProgram: the operations of one time step, forward and backward."""
+"""Lower graphs to step programs: the operations of one time step, forward and backward."""

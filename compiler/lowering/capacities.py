@@ -1,4 +1,4 @@
-"""How many spikes of each source are sent in a step: a number for all, a share of each source's neurons, or one by name.
+"""Limits on the spikes that a source sends per step: a number, a share of its neurons, or one of these for each source by name.
 
 As text, parts end with semicolons, and a part with a name is for that source alone: ``"64"``, ``"5 %"``, ``"5 %; hidden=20; x=1 %"``.
 """
@@ -18,7 +18,7 @@ from snnc.compiler.ir.step_program import StepProgram
 
 
 class CapacityTextError(SnncError):
-    """A capacity is no number or share, or names a source that the network does not have."""
+    """A capacity is neither a number nor a share, or names a source that the network does not have."""
 
     code = "SNNC-E600"
 
@@ -109,12 +109,12 @@ def parse_capacity(given: CapacityArgument | Capacities | None) -> int | Capacit
 
 
 def split_capacity(given: Any) -> tuple[Any, dict[str, Any]]:
-    """Return what a capacity says of all sources (None: nothing), and of each name.
+    """Return the capacity of all other sources (None if it is not given), and those of single sources by name.
 
     Raises
     ------
     CapacityTextError
-        It says nothing, says something twice, or a name is empty.
+        It is empty, gives a source twice, or has an empty name.
     """
     if isinstance(given, Mapping):
         named = {str(name): value for name, value in given.items()}
@@ -187,12 +187,12 @@ def source_labels(program: StepProgram) -> dict[str, str]:
 
 
 def check_names(capacity: int | Capacities | None, labels: Iterable[str]) -> None:
-    """Refuse names of no source.
+    """Raise an error for a name that no source has.
 
     Raises
     ------
     CapacityTextError
-        With the names that there are.
+        No source has one of the names; the message lists those that exist.
     """
     known = list(dict.fromkeys(labels))
     for name, _ in capacity.named if isinstance(capacity, Capacities) else ():

@@ -103,10 +103,10 @@ def limits_of(program: StepProgram) -> dict[str, tuple[float, float]]:
 
 
 def without_limits(program: StepProgram) -> StepProgram:
-    """Return the program of a machine, whose relays choose spikes: no parameter says how many."""
-    gone = {name for found in limited_sources(program).values() for name in (found.capacity, found.key)}
-    parameters = {name: p for name, p in program.parameters.items() if name not in gone}
-    return replace(program, parameters=parameters, buffers={name: b for name, b in program.buffers.items() if name not in gone})
+    """Return `program` without the parameters of its limits, for a machine, whose relays choose the spikes."""
+    removed = {name for found in limited_sources(program).values() for name in (found.capacity, found.key)}
+    parameters = {name: p for name, p in program.parameters.items() if name not in removed}
+    return replace(program, parameters=parameters, buffers={name: b for name, b in program.buffers.items() if name not in removed})
 
 
 def is_limit_value(name: str) -> bool:

@@ -30,13 +30,13 @@ class MissingTargetKeyError(SnncError):
 
 
 class TargetValueError(SnncError):
-    """A number of a target file has the wrong type or is not positive."""
+    """A number in a target file has the wrong type or is not positive."""
 
     code = "SNNC-E305"
 
 
 class LinksError(SnncError):
-    """A wire of a target file joins chips that do not exist, a chip with itself, or has no links."""
+    """A wire in a target file joins chips that do not exist, a chip with itself, or has no links."""
 
     code = "SNNC-E330"
 

@@ -1,4 +1,4 @@
-"""The text of a target's TOML file -> :class:`~snnc.compiler.machines.target.Target`, every value checked."""
+"""Read the text of a target's TOML file as a :class:`~snnc.compiler.machines.target.Target`, and check every value."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ _NAMES: Final = tuple(field.name for field in fields(Kernel) if field.name not i
 def cached_kernel(
     model: NeuronModel, surrogate: Surrogate, learnable: Sequence[str], ports: Sequence[str], derive: Callable[[], Kernel]
 ) -> Kernel:
-    """Return the stored kernel of a neuron, surrogate, learnable parameters and ports; without one, that of `derive`, now stored.
+    """Return the stored kernel of a neuron, surrogate, learnable parameters and ports; if there is none, derive and store it.
 
     Files that cannot be read or written, or hold anything else, are ignored.
     """

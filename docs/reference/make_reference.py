@@ -30,7 +30,9 @@ LEVELS = {
 }
 ERRORS = """# Errors
 
-Every error that a user can repair has a class of its own with a code that stays. The command line prints it as one line on stderr,
+For users who met an error code: this page lists all codes and their meaning.
+
+Every error that a user can repair has a class of its own and a code that never changes. The command line prints it as one line on stderr,
 `error: SNNC-E111: …`, and exits with 2 (with 3 where a tool is missing from the machine). Programs catch `snnc.SnncError` or one of its
 subclasses. The message says what is wrong, where, the numbers, and what helps. `SNNC_DEBUG=1` adds a traceback.
 
@@ -38,13 +40,17 @@ This page is written by `make_reference.py`; a test compares it with the classes
 """
 CLI = """# Command line
 
-Results go to stdout, notes, warnings, errors and progress to stderr. With `--json` stdout is JSON and nothing else (of a network that does not
-fit, `{"error": …}` with its numbers and the options that help). Exit codes: 0; 2 for an error
-with a [code](errors.md); 3 for a missing tool; 130 after Ctrl-C, 143 after SIGTERM, 129 after SIGHUP. Files and folders appear whole or not at all. A file
+For users of the command line: this page lists all commands and their options.
+
+Results go to stdout, notes, warnings, errors and progress to stderr. With `--json` stdout is JSON and nothing else (for a network that does not
+fit, `{"error": …}` with the numbers and the options that help). Exit codes: 0 for success; 2 for an error
+with a [code](errors.md); 3 for a missing tool; 130 after Ctrl-C, 143 after SIGTERM, 129 after SIGHUP. Files and folders appear completely or not at all. A file
 that you name is replaced, but never one that the command reads or that belongs to a project (SNNC-E418). Arrays are read from npz archives
 without pickle. This page is written by `make_reference.py`.
 """
 PYTHON = """# Python
+
+For users of the Python package: this page lists all public names.
 
 `import snnc` imports nothing heavy; names are loaded when they are first used. This page is written by `make_reference.py`.
 
@@ -55,31 +61,31 @@ A session (`snnc.compile`, `snnc.open`) has `run`, `step`, `reset`, `fit`, `pred
 
 OPTIONS = """# Options and targets
 
-What `snnc.compile` (and `snnc compile`, with dashes: `--gradient-window`) takes on which target. A machine is any target of `snnc targets` that
+For users who choose options: this page lists the options of `snnc.compile` (and of `snnc compile`, with dashes: `--gradient-window`) that each target accepts. A machine is any target of `snnc targets` that
 has tiles, on one chip or several, and any TOML file; `poptorch:MACHINE` is a package for PopTorch.
 
 - **yes**: the option has its effect.
-- **with a loss**: it changes training alone. Without a loss it is refused: [SNNC-E553](errors.md).
-- **refused**: the target has no use for it: [SNNC-E552](errors.md). The message names the targets that take it, and what to do instead.
+- **with a loss**: the option changes training only. Without a loss it is refused: [SNNC-E553](errors.md).
+- **refused**: the target has no use for it: [SNNC-E552](errors.md). The message names the targets that accept it, and an alternative.
 
-A default, given or not, is never refused, nor is a value that asks for nothing: `parts=1`, `recompute="off"`, `streaming="off"`.
-`--data` and `--seed` are taken on every target with `--run`, which runs a batch at once. `dt` is for NIR files;
-another model that is given one is refused ([SNNC-E555](errors.md)). A project that is run on another target (`--target`) keeps those of its
-options that the target takes, and a warning says so where the results may differ.
+A default value is never refused, even if it is given, and neither is a value without effect: `parts=1`, `recompute="off"`, `streaming="off"`.
+Every target accepts `--data` and `--seed` together with `--run`, which runs a batch at once. `dt` is for NIR files;
+other models refuse it ([SNNC-E555](errors.md)). A project that runs on another target (`--target`) keeps the options that this target
+accepts; a warning appears if the results may differ.
 
-This page is written by `make_reference.py` from the table that also checks the options; a test tries every cell.
+This page is written by `make_reference.py` from the table that also checks the options; a test tries every cell of it.
 
 """
 
 
 TRAINING = """# Losses, optimisers and schedules on targets
 
-What [`loss=`](../howto/losses.md), [`optimizer=`](../howto/optimizers.md) and the learning rate of `fit` can be on which target. Each row is the
-text of the command line. **yes**: values, gradients and updates are those of the target `reference`, to 1e-5, and these are those of
-PyTorch and snnTorch, to 1e-4. A code: the target refuses it before anything is built, for the reason below.
+For users who train: this page lists the [losses](../howto/losses.md), [optimisers](../howto/optimizers.md) and learning rates that each target accepts. Each row is
+the text for the command line. **yes**: values, gradients and updates agree with those of the target `reference` to 1e-5, which agree with those of
+PyTorch and snnTorch to 1e-4. A code: the target refuses it before anything is built, for the reason given below the table.
 
-This page is written by `make_reference.py`, which asks each target; tests train every row and check that no combination of a loss and an
-optimiser has a code of its own.
+This page is written by `make_reference.py`, which asks each target; tests train every row, and check that no
+combination of a loss and an optimiser has a code that neither of them has alone.
 
 A package for PopTorch trains with its own `train.py`, where PopTorch accumulates (`--accumulation`) and the learning rate is constant; a
 session of it runs the network and refuses `fit` ([SNNC-E510](errors.md)).
@@ -173,7 +179,7 @@ def training_page() -> str:
     lines += ["", "## Optimisers and their settings", "", f"| optimizer | {' | '.join(heads)} |", "|---" * (len(heads) + 1) + "|"]
     lines += [_training_row(graph, text, "ce_count", text, reasons) for text in optimizer_rows()]
     lines += ["", "Reasons:", "", *(f"- `{code}`: {text}" for text, code in reasons.items())]
-    lines += ["", "## Schedules", "", "Every target whose session trains takes every schedule, and `fit(accumulate=…)`:", ""]
+    lines += ["", "## Schedules", "", "Every target whose session trains accepts every schedule, and `fit(accumulate=…)`:", ""]
     return "\n".join([*lines, *(f"- `{text}`" for text in schedule_rows())]) + "\n"
 
 

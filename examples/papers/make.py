@@ -41,14 +41,14 @@ def strokes(samples, seed):
 
 
 def compile_sparse(folder, x, share=0.05, width=512):
-    """Compile four layers of weights whose hidden layers send at most a share of their neurons; `x` [samples, T, 2312] sets their weights."""
+    """Compile four layers of weights whose hidden layers send at most a share of their neurons; weights fit `x` [samples, T, 2312]."""
     layers = [part for _ in range(3) for part in (snnc.Dense(width), snnc.LIF(0.95, reset="zero"))]
     net = snnc.Sequential(2 * SIDE * SIDE, *layers, snnc.Dense(CLASSES), snnc.LI(0.95), name="sparse")
     graph = snnc.initialise(net, snnc.FluctuationDriven(rate=0.01, xi=2, steps=STEPS), data=x.swapaxes(0, 1))
     loss = snnc.losses.CrossEntropy("mean membrane")
     for population in ("lif", "lif2", "lif3"):
         loss = loss + 3 / share * snnc.losses.Upper(share, population)
-    limits = {"mode": "drop", "capacity": round(share * width), "gradient_window": -99.0}
+    limits = {"mode": "drop", "capacity": f"{100 * share:g} %", "gradient_window": -99.0}
     options = {"steps": STEPS, "loss": loss, "optimizer": "adam", "surrogate": "superspike", **limits}
     snnc.compile(graph, "cpu", output=folder, overwrite=True, **options).close()
 

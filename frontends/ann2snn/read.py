@@ -1,4 +1,4 @@
-"""An ONNX file of a feed-forward ReLU network -> a graph whose populations are ReLU units."""
+"""Read an ONNX file of a feed-forward ReLU network as a graph whose populations are ReLU units."""
 
 from __future__ import annotations
 

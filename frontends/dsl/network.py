@@ -318,7 +318,7 @@ class Network:
         return node
 
     def output(self, node: NetworkNode, port: str = "", readout: Readout = "all", name: str | None = None) -> str:
-        """Name a result.
+        """Add an output: the values of a node, recorded under a name.
 
         Parameters
         ----------

@@ -50,10 +50,10 @@ class NetworkNode:
         if len(given) > len(self.shape):
             raise ViewError(f"{self.name!r} has shape {self.shape} and is indexed along {len(given)} axes.")
         ranges = tuple(_range(self, part, axis) for axis, part in enumerate(given))
-        cuts = tuple((axis, *ends) for axis, ends in enumerate(ranges) if ends != (0, self.shape[axis]))
+        slices = tuple((axis, *ends) for axis, ends in enumerate(ranges) if ends != (0, self.shape[axis]))
         shape = (*(stop - start for start, stop in ranges), *self.shape[len(ranges) :])
         text = ", ".join(f"{start}:{stop}" for start, stop in ranges)
-        return View(f"{self.name}[{text}]", shape, self.network, self, cuts)
+        return View(f"{self.name}[{text}]", shape, self.network, self, slices)
 
     def __iter__(self) -> Iterator[Any]:
         raise TypeError(f"{self.name!r} is a node and not a sequence; connect the node or a part such as node[:80]")
@@ -71,10 +71,10 @@ class NetworkNode:
 
 @dataclass(frozen=True, eq=False)
 class View(NetworkNode):
-    """A part of a node: for each of `cuts`, (axis, start, stop)."""
+    """A part of a node: its slices, each (axis, start, stop)."""
 
     parent: NetworkNode
-    cuts: tuple[tuple[int, int, int], ...]
+    slices: tuple[tuple[int, int, int], ...]
 
     @property
     def leaves(self) -> tuple[NetworkNode, ...]:
@@ -84,7 +84,7 @@ class View(NetworkNode):
     @property
     def padding(self) -> tuple[tuple[int, int], ...]:
         """Zeros (before, after) along each axis that pad the part to the shape of the complete node."""
-        ends = {axis: (start, self.parent.shape[axis] - stop) for axis, start, stop in self.cuts}
+        ends = {axis: (start, self.parent.shape[axis] - stop) for axis, start, stop in self.slices}
         return tuple(ends.get(axis, (0, 0)) for axis in range(len(self.shape)))
 
 

@@ -70,10 +70,10 @@ class Wiring:
     def fetch(self, node: NetworkNode, port: str) -> Tap:
         """Read a node, a part of one or a group."""
         match node:
-            case View(parent=parent, cuts=cuts):
+            case View(parent=parent, slices=slices):
                 tap = self.fetch(parent, port)
-                for cut in cuts:
-                    tap = self.append(tap, Slice(*cut), f"{self.label}_part")
+                for ends in slices:
+                    tap = self.append(tap, Slice(*ends), f"{self.label}_part")
                 return tap
             case NodeGroup(members=members):
                 taps = [self.fetch(member, port) for member in members]

@@ -1,4 +1,4 @@
-"""NIR files (Neuromorphic Intermediate Representation) <-> Graph."""
+"""Read and write NIR files (Neuromorphic Intermediate Representation)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Functions of a module with a hand-written backward pass: snnc does not follow gradients over complete sequences.
+"""Find autograd functions whose hand-written backward pass mixes time steps, which snnc cannot train.
 
-A surrogate acts on each entry separately. SpikingJelly's ``DSRIFNode`` runs all steps in one function, and its gradient is that of spike
-rates.
+A surrogate, in contrast, acts on each entry separately. SpikingJelly's ``DSRIFNode``, for example, runs all steps in one function, and its
+gradient is that of spike rates.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def watching_functions() -> Iterator[set[str]]:
 
 @contextmanager
 def replacing_apply(call_function: FunctionCall) -> Iterator[None]:
-    """Let `call_function` call every ``torch.autograd.Function``: it gets the call, the function's class and the arguments."""
+    """Within a block, call every ``torch.autograd.Function`` through `call_function`, which gets the call, the class and the arguments."""
     function = require_torch().autograd.Function
     apply = function.__dict__["apply"]
 

@@ -1,7 +1,8 @@
 """Batch normalisation folded into the weights before it, and the way back.
 
-After ``eval()`` a normalisation is ``y = g*x + h`` a channel, with ``g = gamma / sqrt(var + eps)`` and ``h = beta - g*mean``. The network
-holds ``g*W`` and ``g*b + h``. Trained values go back as ``W / g`` into the layer; the rest goes into ``beta`` (or the layer's bias).
+After ``eval()`` a normalisation is ``y = g*x + h`` for each channel, with ``g = gamma / sqrt(var + eps)`` and ``h = beta - g*mean``. The
+network holds ``g*W`` and ``g*b + h``. Trained values go back as ``W / g`` into the layer; the rest goes into ``beta`` (or the layer's
+bias).
 """
 
 from __future__ import annotations

@@ -97,7 +97,7 @@ def _imported(module: Any, arguments: tuple[Any, ...], steps: int | None, train:
     else:
         _advise_short(torch, arguments)
     layers = mark(module_copy, pattern, arguments) if train else TrainingLayers()
-    cut = enable_gradients(module_copy, pattern, arguments)
+    without_gradient = enable_gradients(module_copy, pattern, arguments)
     names, leaves = tuple(argument_names(module, arguments)), tuple(torch.utils._pytree.tree_leaves(arguments))
     began = time.monotonic()
 
@@ -127,7 +127,8 @@ def _imported(module: Any, arguments: tuple[Any, ...], steps: int | None, train:
     shared = freeze_shared(graph, module)
     freeze_masked_entries(graph, module)
     graph.assumptions.extend(
-        f"SNNC-W271: the output of {name!r} carries no gradient in the module; the layers before it do not learn." for name in cut
+        f"SNNC-W271: the output of {name!r} carries no gradient in the module; the layers before it do not learn."
+        for name in without_gradient
     )
     graph.assumptions.extend([*layers.notices(), *notices(graph, module, shared, train)])
     _warn_slow(time.monotonic() - began)

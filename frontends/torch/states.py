@@ -233,25 +233,25 @@ def enable_gradients(module: Any, pattern: CallPattern, arguments: tuple[Any, ..
 
     Some of SpikingJelly's neurons omit their surrogate after ``eval()``, which changes no value.
     """
-    cut = _cut_units(module, pattern, arguments)
-    for name in cut:
+    without_gradient = _units_without_gradient(module, pattern, arguments)
+    for name in without_gradient:
         module.get_submodule(name).training = True
-    return _cut_units(module, pattern, arguments) if cut else []
+    return _units_without_gradient(module, pattern, arguments) if without_gradient else []
 
 
-def _cut_units(module: Any, pattern: CallPattern, arguments: tuple[Any, ...]) -> list[str]:
+def _units_without_gradient(module: Any, pattern: CallPattern, arguments: tuple[Any, ...]) -> list[str]:
     """Return the names of the neurons whose output requires no gradient although their input does."""
     torch = require_torch()
     tree = torch.utils._pytree
     module = _copy_of(module)  # a run under autograd leaves values with gradients in it
-    cut: list[str] = []
+    without_gradient: list[str] = []
 
     def needs(values: Any) -> bool:
         return any(isinstance(v, torch.Tensor) and v.requires_grad for v in tree.tree_leaves(values))
 
     def check_output(name: str, part: Any, given: Any, output: Any) -> None:
-        if needs(given) and not needs(output) and name not in cut:
-            cut.append(name)
+        if needs(given) and not needs(output) and name not in without_gradient:
+            without_gradient.append(name)
 
     for name, part in module.named_modules():
         if hasattr(part, "_memories") or _is_unit(part):
@@ -270,7 +270,7 @@ def _cut_units(module: Any, pattern: CallPattern, arguments: tuple[Any, ...]) ->
             f"{title} calls {', '.join(sorted(over_time))}, with its own backward pass, which passes gradients from step to step; snnc "
             "would train it with another gradient. Use a neuron whose surrogate works step by step."
         )
-    return cut
+    return without_gradient
 
 
 def shortened(arguments: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -130,13 +130,14 @@ def regularisation(text, spikes, membrane):
     head, options = _options(text)
     kind, _, read = head.partition("_")
     x, bound = spikes.mean(0) if read == "rate" else membrane, float(options.get("bound", 0))
-    return {
+    each = {
         # A rate is not negative, and the derivative of a silent neuron's is that of others.
-        "l1": lambda: (x if read == "rate" else x.abs()).mean(),
-        "l2": lambda: (x * x).mean(),
-        "upper": lambda: ((x - bound).clamp(min=0) ** 2).mean(),
-        "lower": lambda: ((bound - x).clamp(min=0) ** 2).mean(),
-    }[kind]()
+        "l1": x if read == "rate" else x.abs(),
+        "l2": x * x,
+        "upper": (x - bound).clamp(min=0) ** 2,
+        "lower": (bound - x).clamp(min=0) ** 2,
+    }
+    return each[kind].mean()
 
 
 def whole_loss(text, hidden_spikes, hidden_membrane, spikes, membrane, target):

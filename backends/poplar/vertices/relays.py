@@ -234,6 +234,8 @@ def _compact(net: PoplarNetwork, assembly: Assembly, store: Store) -> None:
     assembly.variable("Parts", f"{name}_found", f'layout.kept({relays}, poplar::UNSIGNED_INT, "{name}_found", {store.width})', "ids found")
     counts = f'layout.piece_counts({relays}, "{name}_counts", {workers})'
     assembly.variable("Parts", f"{name}_counts", counts, "how many, by worker and sample")
+    for part in ("found", "counts"):
+        assembly.forget("forward", f"{name}_{part}")
     kind, unit, mask = net.mask_kind(store), net.mask_unit(store), f"{name}_mask"
     handed_on: Values = {}
     if net.fused:

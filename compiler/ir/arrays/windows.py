@@ -18,7 +18,7 @@ DIMENSIONS: Final = (1, 2)
 
 @dataclass(frozen=True)
 class Windows:
-    """Windows over an array of shape (channels, *size); every tuple has one entry a spatial dimension.
+    """Windows over an array of shape (channels, *size); every tuple has one entry per spatial dimension.
 
     Tap j of window i reads position ``i * stride - padding[0] + j * dilation``; positions outside `size` are padding.
     """
@@ -149,7 +149,7 @@ def _check_channels(name: str, operation: Conv, shape: Shape) -> None:
 
 
 def _check_padding(name: str, windows: Windows) -> None:
-    """Every window of a maximum or an average needs a value of the input."""
+    """Check that every window of a maximum or an average holds a value of the input."""
     for n, k, s, (before, _), d, count in zip(
         windows.size, windows.kernel, windows.stride, windows.padding, windows.dilation, windows.output, strict=True
     ):

@@ -165,13 +165,30 @@ def _own(loops: tuple[Loop, ...], blocks: Blocks, bus: Bus) -> Any:
 
 
 def _source_gradients(layout: Layout, layer: Layer, blocks: Blocks, part: str) -> Floats:
-    """[kinds, iterations]: blocks whose outputs receive gradients, in the iterations that follow a step of any of their targets."""
+    """[kinds, iterations]: blocks whose outputs receive gradients, in the iterations that follow a step of any of their targets.
+
+    What a target's step means for a step before the first is not computed: connections with long delays work in fewer iterations.
+    """
     problem = layout.problem
-    targets = sorted({problem.schedule.stages[target] - 1 for target, _ in problem.deltas_into(layer)})
-    idle = problem.target.vertex_start_cycles + problem.costs[f"source_gradient.{layer.id}"].idle
-    steps = (_cycles(layout, layer, blocks, part, NOTHING) - idle) / len(targets)
-    found: Floats = idle + steps[:, None] * sum(problem.timeline.active(first) for first in targets)
-    return found
+    cost, start = problem.costs[f"source_gradient.{layer.id}"], problem.target.vertex_start_cycles
+    shape = BlockShape(blocks.columns, blocks.samples, 1, blocks.odd)
+    holdings, seen = layout.kind_holdings(layer, blocks), NOTHING
+    works: Any = 0.0
+    found: Any = np.zeros((len(blocks.columns), 1))
+    always: Any = 0.0
+    for run in block_runs(problem, layer, shape, blocks.of_tile, part, holdings, seen):
+        cycles = cycles_of(run.loops, run.amounts)
+        if run.alone is not None:
+            cycles = np.where(np.asarray(blocks.of_tile) == 1, cycles_of(run.alone, run.amounts), cycles)
+        cycles = np.broadcast_to(np.asarray(cycles, dtype=np.float64), blocks.columns.shape)[:, None]
+        if run.link is None:
+            always = always + cycles
+            continue
+        active = problem.timeline.active(problem.schedule.stages[run.link.target] - 1, run.link.delay)
+        works = np.maximum(works, active)
+        found = found + active * cycles
+    whole: Floats = start + cost.idle + works * (cost.start - cost.idle + always) + found
+    return whole
 
 
 # ---- further windows -------------------------------------------------------------------------------------------------

@@ -59,12 +59,10 @@ def add_relays(layout: Layout, load: Load, part: str) -> None:
         if source not in problem.bits or (rows and part != "backward"):
             make = partial(relay_cycles, problem, source, rows if part != "backward" else None, samples, part)
             cycles = problem.memo.get((source.buffer, rows, part, samples), make)
-            searches = part == "masks" and searched and rows is not None
-            name = "relay compact" if searches else "relay windows" if source.kind == "spikes" else "relay values"
-            if searches:
-                work = partial(compact_work, problem, source, rows)
-            else:
-                work = partial(windows_work, problem, source, rows, forward=part != "backward")
+            name = "relay windows" if source.kind == "spikes" else "relay values"
+            work = partial(windows_work, problem, source, rows, forward=part != "backward")
+            if part == "masks" and searched and rows is not None:
+                name, work = "relay compact", partial(compact_work, problem, source, rows)
             loops = partial(_relay_loops, f"{name} of {_owner(problem, source)}", work, relays)
             load.add_kinds(tiles, kinds, load.in_chosen(cycles), shared=True, loops=loops)
 

@@ -9,8 +9,9 @@ included.
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -222,10 +223,7 @@ class _Count:
             for group in where.groups:
                 inside = np.isin(where.tiles, group.tiles)
                 sent = FLOAT * self.by_chip(where.tiles[inside], words[inside])
-                for relay in bus.relays:
-                    size = _overlap(relay, group.first, group.count)
-                    if not size:
-                        continue
+                for relay, size in _overlapping(bus.relays, group.first, group.count):
                     here = inside & (where.tiles == relay.tile)
                     own = size * FLOAT * self.by_chip(where.tiles[here], words[here])
                     readers = self.by_chip([relay.tile], [1.0])
@@ -250,12 +248,11 @@ class _Count:
 
     def _window(self, bus: BusPlan, target: str, kind: str, tiles: Any, first: int, count: int) -> None:
         readers = self.by_chip(tiles, np.ones(len(tiles)))
-        for relay in bus.relays:
-            size = _overlap(relay, first, count) * window_bytes(bus)
-            if size:
-                sent = self.by_chip([relay.tile], [float(size)])
-                own = sent * np.isin(relay.tile, tiles)
-                self.send(bus.source, target, kind, sent, readers, own, self.plan.iterations)
+        reading, each = set(tiles), window_bytes(bus)
+        for relay, samples in _overlapping(bus.relays, first, count):
+            sent = self.by_chip([relay.tile], [float(samples * each)])
+            own = sent * (relay.tile in reading)
+            self.send(bus.source, target, kind, sent, readers, own, self.plan.iterations)
 
     def deltas(self, index: int) -> None:
         """Every tile of a source reads all deltas of its targets, for its samples."""
@@ -342,8 +339,11 @@ def window_bytes(bus: BusPlan) -> int:
     return whole_words(bus.capacity, bus.width) * (2 if bus.width <= 1 << 16 else 4) + COUNT
 
 
-def _overlap(relay: Relay, first: int, count: int) -> int:
-    return _shared(relay.sample, relay.samples, first, count)
+def _overlapping(relays: Sequence[Relay], first: int, count: int) -> list[tuple[Relay, int]]:
+    """Relays that have some of the samples ``[first, first + count)``, and how many; relays come in the order of their samples."""
+    begin = bisect_right(relays, first, key=lambda relay: relay.sample + relay.samples)
+    end = bisect_left(relays, first + count, key=lambda relay: relay.sample)
+    return [(relay, _shared(relay.sample, relay.samples, first, count)) for relay in relays[begin:end]]
 
 
 def _shared(first: int, count: int, other: int, others: int) -> int:

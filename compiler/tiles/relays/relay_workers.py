@@ -193,7 +193,8 @@ def bits_cycles(problem: MappingProblem, bus: Bus, relays: Sequence[tuple[int, i
         shares = Shares.of(problem.target.workers, samples)
         found[here] = _listing(problem, bus, shares, first[here][:, None] + np.arange(samples))
     request = LoopsByPlace(bit_loops(problem.costs["relay_bits"].with_request()))["request"]
-    return found + cycles_of(request, {}) * (problem.further.passes(bus.id, forward=True) if forward else 0)
+    found += cycles_of(request, {}) * (problem.further.passes(bus.id, forward=True) if forward else 0)
+    return found
 
 
 def _listing(problem: MappingProblem, bus: Bus, shares: Shares, chosen: Ints) -> Any:

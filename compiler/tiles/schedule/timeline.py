@@ -129,12 +129,14 @@ class EventTimeline:
         found[:, where[inside]] = values[:, inside]
         return found.reshape(-1, values.shape[2])[self.chosen]
 
-    def active(self, first: int) -> Floats:
-        """[chosen iterations]: 1 where ``first + R t`` holds for some step t."""
-        return self._cached("active", str(first), lambda: self._active(first))
+    def active(self, first: int, since: int = 0) -> Floats:
+        """[chosen iterations]: 1 where ``first + R t`` holds for some step t that is not before `since`."""
+        return self._cached("active", f"{first} {since}", lambda: self._active(first, since))
 
-    def _active(self, first: int) -> Floats:
-        found: Floats = self.placed(np.ones((self._batches, self.problem.steps, 1)), first)[:, 0]
+    def _active(self, first: int, since: int) -> Floats:
+        steps = np.ones((self._batches, self.problem.steps, 1))
+        steps[:, :since] = 0
+        found: Floats = self.placed(steps, first)[:, 0]
         return found
 
     def sums(self, kind: str, bus: Bus, values: Callable[[], Any]) -> Sums:

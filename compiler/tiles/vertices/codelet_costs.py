@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
 from snnc.compiler.ir.step_program import StepProgram
 from snnc.compiler.tiles.network import Layer, Link, MappedNetwork, Past, describe
@@ -103,10 +103,10 @@ def partial_products(cost: CodeletCost) -> tuple[str, int]:
 # halves, store, advance, branch: 8. A pair of its columns: load the row, multiply, add: 3.
 
 _LINK, _DENSE, _SWEEP, _EVENT, _JOINED, _ROW, _PAIR, _NONZERO, _HALF = 8, 16, 6, 4, 2, 5, 5, 3, 3
-_RUNS: Final[dict[str, int]] = {"search": 5, "lookup": 4, "found": 4, "single": 4, "run": 8, "value": 4, "choice": 8}
+_RUNS: Final[dict[str, Any]] = {"search": 5, "lookup": 4, "found": 4, "single": 4, "run": 8, "value": 4, "choice": 8}
 
 
-def _partials(layer: Layer) -> dict[str, int]:
+def _partials(layer: Layer) -> dict[str, Any]:
     """Half numbers of a row are converted."""
     return {"entry": 8, "entry_vector": 3 + (layer.half_weights > 0)}
 
@@ -189,7 +189,7 @@ def _sending(layer: Layer) -> int:
     return sum(3 if source.kind == "spikes" else 1 for source in layer.sent)
 
 
-def _events_only(layer: Layer, held: int, event_vector: int, **partials: int) -> CodeletCost:
+def _events_only(layer: Layer, held: int, event_vector: int, **partials: Any) -> CodeletCost:
     """Links with further windows are a subset of those with events."""
     links = [link for link in layer.incoming if link.events]
     return CodeletCost(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any, Final
 
 from snnc.compiler.losses.weight_rounding import REMAINDER, Rounding
@@ -128,6 +129,7 @@ def clip(costs: Mapping[str, CodeletCost]) -> VertexSpec:
     return VertexSpec("clip", fields, costs["clip"], tuple(looping("sums of squares", Amount("count"), costs["clip"].element)))
 
 
+@lru_cache(maxsize=64)
 def sum_loops(cost: CodeletCost) -> tuple[Loop, ...]:
     """Return the loops of a worker that adds `others` gradients to those of its ``count`` parameters in so many `passes`."""
     return (
@@ -141,6 +143,7 @@ def summands(parts: Any) -> dict[str, Any]:
     return {"passes": -(-(parts - 1) // SUMMANDS), "others": parts - 1}
 
 
+@lru_cache(maxsize=64)
 def _with_sums(name: str, cost: CodeletCost) -> tuple[Loop, ...]:
     return (*looping(name, Amount("count"), cost.element), *sum_loops(cost))
 

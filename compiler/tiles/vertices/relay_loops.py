@@ -8,10 +8,13 @@ random choice of spikes, which no prediction has: whether there is one is a valu
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from snnc.compiler.tiles.vertices.cost import CodeletCost
 from snnc.compiler.tiles.vertices.loops import Amount, Loop, as_formula, looping
 
 
+@lru_cache(maxsize=64)
 def compact_loops(cost: CodeletCost) -> tuple[Loop, ...]:
     """Return the loops of a search for spikes in masks."""
     return (
@@ -24,6 +27,7 @@ def compact_loops(cost: CodeletCost) -> tuple[Loop, ...]:
     )
 
 
+@lru_cache(maxsize=64)
 def window_loops(cost: CodeletCost, *, bits: bool, joins: bool = True, limited: bool = False) -> tuple[Loop, ...]:
     """Return the loops of a vertex that shows first windows of ids and, if it `joins`, stores what workers found, perhaps as `bits`."""
     found = [
@@ -44,6 +48,7 @@ def window_loops(cost: CodeletCost, *, bits: bool, joins: bool = True, limited: 
     return tuple(found)
 
 
+@lru_cache(maxsize=64)
 def bit_loops(cost: CodeletCost) -> tuple[Loop, ...]:
     """Return the loops of a vertex that lists the bits of a step."""
     return (
@@ -55,6 +60,7 @@ def bit_loops(cost: CodeletCost) -> tuple[Loop, ...]:
     )
 
 
+@lru_cache(maxsize=64)
 def value_loops(cost: CodeletCost, *, joins: bool) -> tuple[Loop, ...]:
     """Return the loops of a vertex that shows values and, if it `joins`, stores those of the last step."""
     found = [*looping("values shown", Amount("values"), cost.element, "copied")]
@@ -64,6 +70,7 @@ def value_loops(cost: CodeletCost, *, joins: bool) -> tuple[Loop, ...]:
     return tuple(found)
 
 
+@lru_cache(maxsize=64)
 def next_window_loops(cost: CodeletCost) -> tuple[Loop, ...]:
     """Return the loops of a vertex that shows further windows of ids."""
     return (
@@ -72,6 +79,7 @@ def next_window_loops(cost: CodeletCost) -> tuple[Loop, ...]:
     )
 
 
+@lru_cache(maxsize=64)
 def boundary_loops(cost: CodeletCost) -> tuple[Loop, ...]:
     """Return the loops of a copy of rows of values to a boundary of segments, or back."""
     return (
@@ -80,6 +88,7 @@ def boundary_loops(cost: CodeletCost) -> tuple[Loop, ...]:
     )
 
 
+@lru_cache(maxsize=64)
 def boundary_event_loops(cost: CodeletCost) -> tuple[Loop, ...]:
     """Return the loops of a copy of lists of ids to a boundary of segments, or back."""
     return (

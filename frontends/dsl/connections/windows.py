@@ -72,7 +72,7 @@ def numbers(value: Numbers, dimensions: int, what: str, where: str, least: int =
 def pairs(
     padding: Padding, kernel: tuple[int, ...], stride: tuple[int, ...], dilation: tuple[int, ...], where: str
 ) -> tuple[tuple[int, int], ...]:
-    """Return (before, after) a dimension; ``"same"`` puts the odd zero after the values, as PyTorch does.
+    """Return the padding (before, after) of each dimension; ``"same"`` puts the odd zero after the values, as PyTorch does.
 
     Raises
     ------

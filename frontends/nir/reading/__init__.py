@@ -1,1 +1,1 @@
-"""NIR files -> flat, checked NIR graphs."""
+"""Read NIR files as flat, checked NIR graphs."""

@@ -1,4 +1,4 @@
-"""Nested graphs -> one flat graph."""
+"""Flatten nested NIR graphs into one."""
 
 from __future__ import annotations
 

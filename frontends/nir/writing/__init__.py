@@ -1,1 +1,1 @@
-"""Graph -> NIR file."""
+"""Write graphs as NIR files."""

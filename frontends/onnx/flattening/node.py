@@ -80,7 +80,7 @@ class NodePool:
         self.nodes: list[Node] = []
         self.folded = False
         """Whether constants of several operations were multiplied into one, so that rounding differs from the file's."""
-        self.cuts: dict[tuple[int, int, int, int], Node] = {}
+        self.slices: dict[tuple[int, int, int, int], Node] = {}
         self.tensors: dict[int, Tensor] = {}
         """Node id -> the first tensor of the file with this value; constants have no entry, and other nodes may have none."""
         self._table: dict[Hashable, Node] = {}

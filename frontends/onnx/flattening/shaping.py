@@ -124,10 +124,10 @@ def slice_axis(pool: NodePool, x: Node, axis: int, start: int, size: int, depth:
         index = (slice(None),) * axis + (slice(start, start + size),)
         return pool.const(x.value[index])
     key = (x.id, axis, start, size)
-    known = pool.cuts.get(key)
+    known = pool.slices.get(key)
     if known is None:
         pushed = _push(pool, x, axis, start, size, depth + 1) if depth <= _MAX_PUSH else None
-        known = pool.cuts[key] = pool.make("slice", (x,), shape, (axis, start)) if pushed is None else pushed
+        known = pool.slices[key] = pool.make("slice", (x,), shape, (axis, start)) if pushed is None else pushed
     return known
 
 

@@ -19,7 +19,7 @@ _MAX_CANDIDATES: Final = 8
 
 
 def bind(symbols: tuple[str, ...], graph: Subgraph, recover: Callable[[Mapping[str, int], Mapping[str, int]], Imported]) -> Imported:
-    """Recover for sizes instead of `symbols`; if the file's constants contradict a size, theirs is used.
+    """Recover the network with numbers for the dynamic sizes `symbols`; a size that the file's constants imply replaces another choice.
 
     Raises
     ------

@@ -33,7 +33,7 @@ PARAMETER: Final = "snnc_parameter:"
 
 
 def strip_marks(classes: list[StepClass]) -> None:
-    """Remove marks from a step, in place: an operand that an elementwise operation reads through one becomes `cut`.
+    """Remove marks from a step, in place: an operand that an elementwise operation reads through one joins `detached_operands`.
 
     Marks before other operations and results stay, as separate elementwise operations.
     """
@@ -41,18 +41,18 @@ def strip_marks(classes: list[StepClass]) -> None:
         if step_class.op not in ELEMENTWISE or step_class.op == "detach":
             continue
         for k, operand in enumerate(step_class.operands):
-            found, cut = _through(classes, operand)
-            if cut:
+            found, marked = _through(classes, operand)
+            if marked:
                 step_class.operands[k] = found
-                step_class.cut |= {k}
+                step_class.detached_operands |= {k}
 
 
 def _through(classes: list[StepClass], operand: Operand) -> tuple[Operand, bool]:
     """Return the operand without marks, and whether it had any."""
-    cut = False
+    marked = False
     while isinstance(operand, Ref) and classes[operand.cls].op == "detach":
-        operand, cut = delayed(classes[operand.cls].operands[0], operand.delay), True
-    return operand, cut
+        operand, marked = delayed(classes[operand.cls].operands[0], operand.delay), True
+    return operand, marked
 
 
 # ---- rules for files without marks -----------------------------------------------------------------------------------
@@ -82,9 +82,9 @@ def detached(lines: list[Assignment], constants: Mapping[str, Array], states: It
 def hoist_detach(lines: list[Assignment], outside: set[str]) -> list[Assignment]:
     """Write ``detach`` once, where a spike is defined, if all its readers are detached; `outside` names are read elsewhere too."""
     fires = {line.target for line in lines if isinstance(line.value, Call) and line.value.function in _FIRES} - outside
-    cut = {name for line in lines for name in _cut_symbols(line.value)}
-    plain = {name for line in lines for name in symbols(transform(line.value, _without_cut_symbols))}
-    names = fires & cut - plain
+    read_detached = {name for line in lines for name in _detached_symbols(line.value)}
+    plain = {name for line in lines for name in symbols(transform(line.value, _without_detached_symbols))}
+    names = fires & read_detached - plain
     found = []
     for line in lines:
         value = transform(line.value, lambda e: e.args[0] if _is_detach(e) and _named(e.args[0], names) else e)
@@ -240,16 +240,16 @@ def _named(e: Expression, names: set[str]) -> bool:
     return isinstance(e, Symbol) and e.name in names
 
 
-def _cut_symbols(e: Expression) -> Iterator[str]:
+def _detached_symbols(e: Expression) -> Iterator[str]:
     match e:
         case Call("detach", (Symbol(name),)):
             yield name
         case Call(_, args):
             for a in args:
-                yield from _cut_symbols(a)
+                yield from _detached_symbols(a)
 
 
-def _without_cut_symbols(e: Expression) -> Expression:
+def _without_detached_symbols(e: Expression) -> Expression:
     return Number(0.0) if _is_detach(e) and isinstance(e.args[0], Symbol) else e
 
 

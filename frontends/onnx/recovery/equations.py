@@ -54,7 +54,7 @@ class Writer:
     def _operation(self, cls: int, late: bool) -> Expression:
         step_class = self._step.classes[cls]
         args = [self._operand(cls, o, late) for o in self._step.operands(cls)]
-        args = [call("detach", a) if k in step_class.cut else a for k, a in enumerate(args)]
+        args = [call("detach", a) if k in step_class.detached_operands else a for k, a in enumerate(args)]
         if step_class.op not in ("gt", "ge"):
             return call(step_class.op, *args)
         zero = self._value(args[1])
@@ -112,7 +112,7 @@ class Writer:
 def draft(step: RecoveredStep, members: list[int], states: States, visible: set[int], detach: Detach | None) -> EquationsDraft:
     """Write a group; values that are used once, and only inside the group, are inlined.
 
-    Gradients stop where `detach` says, or where the operands of `step` are cut, if it is None.
+    Gradients stop where `detach` says, or where the operands of `step` are detached, if it is None.
     """
     result = Writer(step, members, states).write()
     if detach is not None:

@@ -35,7 +35,7 @@ def states_of(step: RecoveredStep, groups: Grouping, group: int, visible: set[in
     """
     members = groups.members(group)
     operands = [(step.classes[c], k, o) for c in members for k, o in enumerate(step.operands(c))]
-    passed = {o.cls for step_class, k, o in operands if isinstance(o, Ref) and o.delay and k not in step_class.cut}
+    passed = {o.cls for step_class, k, o in operands if isinstance(o, Ref) and o.delay and k not in step_class.detached_operands}
     added: set[int] = set()
     while True:
         found = _choose_states(step, members, visible, added)

@@ -78,7 +78,7 @@ class StepClass:
     initial: dict[int, list[Node]] = field(default_factory=dict)
     static: bool = False
     swapped: set[int] = field(default_factory=set)
-    cut: frozenset[int] = frozenset()
+    detached_operands: frozenset[int] = frozenset()
     """Operands through which gradients do not flow; see :mod:`snnc.frontends.onnx.recovery.detaching`."""
 
     @property

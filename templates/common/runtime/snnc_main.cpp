@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <numeric>
 #include <string>
 #include <vector>
@@ -16,7 +17,8 @@ const char *const USAGE = "usage: train [FOLDER [EPOCHS [LEARNING_RATE]]]\n"
                           "Trains the network whose project lies in FOLDER (default: the current one) for EPOCHS epochs (default 1).\n"
                           "FOLDER holds weights.safetensors and plan.bin, and the data as NumPy arrays:\n"
                           "  x0.npy, x1.npy ...  one for each input, [samples, steps, n] ([samples, n] for an input without time)\n"
-                          "  labels.npy          class indices, [samples]\n"
+                          "  labels.npy          class indices, [samples] of int32; other targets of float32, [samples, steps], [samples, "
+                          "n] or [samples, steps, n]\n"
                           "The trained parameters are written to trained.safetensors there, times and counters to profile.json.\n";
 
 void check(bool good) {
@@ -39,7 +41,9 @@ struct Trainer {
   /// Whether batches are taken before they run, and whether the next one was.
   bool ahead = false, given = false;
   std::vector<Column> inputs;
-  snnc::Samples<std::int32_t> labels;
+  /// What the loss compares with: numbers of 4 bytes, so many a sample.
+  std::vector<char> targets;
+  std::size_t samples = 0, width = 0;
 
   Trainer(snnc_session *opened, const std::string &folder) : session(opened) {
     for (int32_t i = 0; i < snnc_tensor_count(session); ++i) {
@@ -50,17 +54,23 @@ struct Trainer {
       ahead = ahead || info.role == SNNC_NEXT;
       if (info.role == SNNC_LABEL) {
         training = true;
-        labels = snnc::read_npy<std::int32_t>(folder + "/labels.npy");
         batch = info.shape[0];
+        const std::string path = folder + "/labels.npy";
+        info.type == SNNC_FLOAT32 ? take(snnc::read_npy<float>(path)) : take(snnc::read_npy<std::int32_t>(path));
+        std::size_t wanted = 1;
+        for (int32_t d = 1; d < info.rank; ++d)
+          wanted *= info.shape[d];
+        if (width != wanted)
+          throw std::runtime_error("labels.npy must have " + std::to_string(wanted) + " numbers for each sample");
       }
     }
     if (!training)
       throw std::runtime_error("this project was compiled for inference; it has no loss to train with");
     for (const Column &input : inputs)
-      if (input.data.count != labels.count || input.data.width != input.steps * input.width)
-        throw std::runtime_error(input.name + ".npy must be [" + std::to_string(labels.count) + ", " + std::to_string(input.steps) + ", " +
+      if (input.data.count != samples || input.data.width != input.steps * input.width)
+        throw std::runtime_error(input.name + ".npy must be [" + std::to_string(samples) + ", " + std::to_string(input.steps) + ", " +
                                  std::to_string(input.width) + "]");
-    if (labels.count < batch)
+    if (samples < batch)
       throw std::runtime_error("the data holds fewer samples than the batch size " + std::to_string(batch));
   }
 
@@ -74,6 +84,14 @@ struct Trainer {
     inputs.push_back(std::move(input));
   }
 
+  template <class T> void take(const snnc::Samples<T> &given) {
+    static_assert(sizeof(T) == 4, "as tensors are set");
+    samples = given.count;
+    width = given.width;
+    targets.resize(given.values.size() * sizeof(T));
+    std::memcpy(targets.data(), given.values.data(), targets.size());
+  }
+
   /// Gives a batch: as the next one, or (`behind` "_next") as the one behind it.
   void give(std::size_t first, const std::string &behind) {
     for (Column &input : inputs) {
@@ -83,14 +101,14 @@ struct Trainer {
                       &input.batch[(t * batch + b) * input.width]);
       check(snnc_set_tensor(session, (input.name + behind).c_str(), input.batch.data(), input.batch.size() * sizeof(float)) == 0);
     }
-    check(snnc_set_tensor(session, ("labels" + behind).c_str(), &labels.values[first], batch * sizeof(std::int32_t)) == 0);
+    check(snnc_set_tensor(session, ("labels" + behind).c_str(), &targets[4 * first * width], 4 * batch * width) == 0);
   }
 
-  /// A step on the batch that begins at a sample, and the sample at which the one behind it begins (`labels.count`: there is none).
+  /// A step on the batch that begins at a sample, and the sample at which the one behind it begins (`samples`: there is none).
   float step(std::size_t first, std::size_t next) {
     if (!given)
       give(first, "");
-    given = ahead && next < labels.count;
+    given = ahead && next < samples;
     if (given)
       give(next, "_next");
     float loss = 0;
@@ -110,9 +128,9 @@ int train(const std::string &folder, int epochs, const char *rate) {
   for (int epoch = 1; epoch <= epochs; ++epoch) {
     double sum = 0;
     int steps = 0;
-    const std::size_t batches = trainer.labels.count / trainer.batch;
+    const std::size_t batches = trainer.samples / trainer.batch;
     for (std::size_t i = 0; i < batches; ++i, ++steps) {
-      const std::size_t after = epoch == epochs && i + 1 == batches ? trainer.labels.count : (i + 1) % batches * trainer.batch;
+      const std::size_t after = epoch == epochs && i + 1 == batches ? trainer.samples : (i + 1) % batches * trainer.batch;
       sum += trainer.step(i * trainer.batch, after);
     }
     std::printf("epoch %d  loss %.6f\n", epoch, sum / steps);

@@ -134,7 +134,8 @@ void CpuSession::add_labels(int classes) {
 
 void CpuSession::add_targets(const TargetForm &form) {
   add(
-      {"labels", SNNC_FLOAT32, SNNC_LABEL, form.shape(BATCH, STEPS)}, [this, form](const void *data) { targets = checked_targets(data, form); },
+      {"labels", SNNC_FLOAT32, SNNC_LABEL, form.shape(BATCH, STEPS)},
+      [this, form](const void *data) { targets = checked_targets(data, form); },
       [this, form](void *data) {
         targets.resize(target_numbers(form));
         std::memcpy(data, targets.data(), targets.size() * sizeof(float));

@@ -349,7 +349,8 @@ void PoplarSession::target_input(const poplar::Tensor &targets, const TargetForm
   const std::size_t batch = buffer->size() / form.numbers(1, steps);
   stream("labels", targets, load);
   streams.push_back({"labels", buffer->data(), buffer->data() + buffer->size()});
-  add({"labels", SNNC_FLOAT32, SNNC_LABEL, form.shape(batch, steps)},
+  add(
+      {"labels", SNNC_FLOAT32, SNNC_LABEL, form.shape(batch, steps)},
       [=](const void *data) {
         const std::vector<float> given = checked_targets(data, form, batch, steps);
         std::copy(given.begin(), given.end(), buffer->begin());

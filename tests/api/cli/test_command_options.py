@@ -251,8 +251,7 @@ REFUSED: dict[str, list[tuple[str, str]]] = {
     "E552": [
         "compile STEP -o q --target cpu --data x.npz",
         "compile STEP --estimate-only --target cpu --data x.npz",
-        "compile STEP -o q --target poptorch --mode drop --drop random",
-        "compile STEP -o q --target poptorch --loss ce_count --loss-scale 1024",
+        "compile STEP -o q --loss ce_count --loss-scale 1024",
         "run STEP --inputs x.npz --outputs y.npz --seed 5",
         "run p --inputs x.npz --outputs y.npz --seed 5",
         "run p --inputs x.npz --outputs y.npz --seed 5 --target cpu",
@@ -270,6 +269,7 @@ REFUSED: dict[str, list[tuple[str, str]]] = {
         "compile STEP -o q --estimate-only",
         "compile STEP -o q --target reference --mode drop",
         "compile STEP -o q --target cuda --mode drop",
+        "compile STEP -o q --target gc200 --mode drop --drop random",
         "compile STEP -o q --target cpu --capacity 3",
         "compile STEP --dump-after merge-linear --run",
         "compile STEP --dump-after merge-linear --estimate-only",

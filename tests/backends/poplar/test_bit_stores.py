@@ -68,5 +68,5 @@ def test_what_a_full_window_drops_is_counted_as_ids_count_it(tmp_path, monkeypat
     records = [engine.forward(inputs, {}) for engine in engines]
     assert_same_records(*records)
     counts = [engine.counters() for engine in engines]
-    assert counts[0] == counts[1]
+    assert counts[0].items() <= counts[1].items(), "relays with ids count each source too"
     assert counts[0]["dropped_spikes"] > 0

@@ -1,5 +1,7 @@
 """Composed losses of a package for PopTorch: value, gradients and updates are those of the reference."""
 
+from dataclasses import asdict
+
 import composed_losses
 import numpy as np
 import pytest
@@ -12,14 +14,13 @@ from poptorch_packages import Package, imported  # noqa: E402
 from snnc.backends.codegen.source_templates import source_of, source_templates  # noqa: E402
 from snnc.backends.poptorch.composed_loss import composed_context  # noqa: E402
 from snnc.backends.poptorch.emit import emit_poptorch  # noqa: E402
+from snnc.checks.training_cells import loss_rows  # noqa: E402
 from snnc.compiler.losses.composed import Composed  # noqa: E402
 from snnc.compiler.tiles import make_plan  # noqa: E402
 
 STEPS, BATCH = 7, 4
 WHOLE = ("mse_last_membrane:targets=values,lengths,classes=2", "ce_membrane:targets=step_classes,classes=4", composed_losses.SUMS[0])
 """Losses that the whole package trains with; one of them always."""
-SIMPLE = ("ce_count:classes=4", "ce_membrane")
-"""Losses that are one of those with a module of their own."""
 EQUATIONS = (
     "equation[sigmoid(x) * max(x, y) + min(exp(x), 2) + ge(x, y) * tanh(x)]:statistic=steps,targets=step_values",
     "equation[sqrt(1 + x*x) * cos(x - y) + sign(x) * log(2 + sin(x)) + erf(x)]:statistic=last,targets=values",
@@ -33,17 +34,17 @@ def made(folder, text):
     return Package(program, plan, emit_poptorch(program, plan, folder))
 
 
-@pytest.mark.parametrize("text", [*(text for text in composed_losses.ALL if text not in SIMPLE), *EQUATIONS])
+@pytest.mark.parametrize("text", dict.fromkeys([*composed_losses.ALL, *loss_rows(), *EQUATIONS]))
 def test_the_emitted_module_has_the_value_and_the_gradient_of_the_loss(text):
-    loss = composed_losses.program_of(text, steps=STEPS).loss
-    assert isinstance(loss, Composed)
-    module = {}
-    exec(source_of(source_templates(), "poptorch/package/loss_composed.py", {"loss": composed_context(loss, STEPS)}), module)
+    program = composed_losses.program_of(text, steps=STEPS)
+    loss, module = program.loss, {}
+    context = composed_context(loss, STEPS) if isinstance(loss, Composed) else {"steps": STEPS, **asdict(loss)}
+    exec(source_of(source_templates(), f"poptorch/package/loss_{loss.name}.py", {"loss": context}), module)
     random = np.random.default_rng(4)
-    width = max(stop for _, stop in loss.slices)
-    for record in (random.normal(size=(STEPS, BATCH, width)), random.random((STEPS, BATCH, width)) < 0.3):
-        record = record.astype(np.float32)
-        targets = composed_losses.targets_of(composed_losses.program_of(text, steps=STEPS), random, STEPS, BATCH)
+    (width,) = next(o.shape for o in program.outputs if o.id == program.loss_output)
+    for values in (random.normal(size=(STEPS, BATCH, width)), random.random((STEPS, BATCH, width)) < 0.3):
+        record = values.astype(np.float32)
+        targets = composed_losses.targets_of(program, random, STEPS, BATCH)
         theirs = torch.tensor(np.swapaxes(record, 0, 1).copy(), requires_grad=True)
         value = module["loss_of"](theirs, torch.from_numpy(targets))
         value.backward()

@@ -2,6 +2,9 @@
 
 import csv
 from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from test_progress import BATCH, SAMPLES, STEPS, TARGETS, Ended, assert_same, compiled, ended_at, samples, state
@@ -75,13 +78,8 @@ def test_a_data_set_trains_as_its_arrays_with_all_that_is_watched(tmp_path, targ
 @pytest.mark.parametrize("target", ["reference", "cpu", "gc200"])
 @pytest.mark.parametrize("at", [3, 7, 14])
 def test_a_resumed_training_ends_with_the_bits_of_one_that_nobody_stopped(tmp_path, target, source, at):
-    if source == "data set":
-        call = CALL | {"batch": BATCH, "seed": 7}
-    else:
-        call = CALL
-    with compiled(target) as whole:
-        history = whole.fit(SOURCES[source](), **call, log=tmp_path / "whole.csv")
-        wanted = state(whole)
+    call = call_of(source)
+    history, wanted, rows = uninterrupted(target, source)
     kept, log = tmp_path / "kept", tmp_path / "log.csv"
     with compiled(target) as first, pytest.raises(Ended):
         first.fit(SOURCES[source](), **call, callback=ended_at(at), checkpoints=Checkpoints(kept, every=1e-9), log=log)
@@ -91,8 +89,23 @@ def test_a_resumed_training_ends_with_the_bits_of_one_that_nobody_stopped(tmp_pa
         assert [v.loss for v in found.validation] == [v.loss for v in history.validation][-len(found.validation) :]
         assert (found.best_epoch, found.stopped_early) == (history.best_epoch, history.stopped_early)
         assert_same(state(second), wanted)
-    rows, others = (list(csv.DictReader(path.open())) for path in (log, tmp_path / "whole.csv"))
-    assert [{**row, "seconds": 0} for row in rows] == [{**row, "seconds": 0} for row in others]
+    assert without_seconds(log) == rows
+
+
+def call_of(source):
+    return CALL | ({"batch": BATCH, "seed": 7} if source == "data set" else {})
+
+
+@cache
+def uninterrupted(target, source):
+    """The history, the final state and the log of a training that nobody stopped."""
+    with TemporaryDirectory() as folder, compiled(target) as session:
+        log = Path(folder) / "whole.csv"
+        return session.fit(SOURCES[source](), **call_of(source), log=log), state(session), without_seconds(log)
+
+
+def without_seconds(log):
+    return [{**row, "seconds": 0} for row in csv.DictReader(log.open())]
 
 
 def test_a_resumed_training_reads_only_what_is_left_of_the_epoch(tmp_path):

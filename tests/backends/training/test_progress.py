@@ -7,6 +7,9 @@ import os
 import shutil
 import signal
 from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
@@ -40,9 +43,20 @@ def net():
 
 
 def compiled(target="reference", **options):
+    """A new session; projects are compiled once, because opening one takes a third of the time."""
     sizes = {"batch": BATCH} | ({"steps": STEPS} if target == "gc200" else {})
     chosen = {"loss": "ce_mean_membrane", "optimizer": "adam:0.01", **sizes, **options}
-    return on_cuda_host(**chosen) if target == "cuda" else snnc.compile(net(), target, **chosen)
+    if target == "cuda":
+        return on_cuda_host(**chosen)
+    return snnc.open(Path(project(target, tuple(chosen.items())).name) / "project")
+
+
+@cache
+def project(target, options):
+    """The folder of a compiled project, deleted when the tests end."""
+    folder = TemporaryDirectory()
+    snnc.compile(net(), target, **dict(options), output=Path(folder.name) / "project").close()
+    return folder
 
 
 @contextmanager

@@ -1,0 +1,56 @@
+"""The script of sparse training, short: its data, and what the bound on rates does to dropped spikes."""
+
+import importlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import snnc
+
+SCRIPTS = Path(__file__).parents[2] / "benchmarks" / "scripts"
+
+
+@pytest.fixture
+def scripts(monkeypatch):
+    monkeypatch.syspath_prepend(str(SCRIPTS))
+    return importlib.import_module("sparse_training"), importlib.import_module("sparse_data")
+
+
+def test_words_are_files_of_shd_and_strokes_are_spikes_of_two_polarities(scripts, tmp_path):
+    _, made = scripts
+    for name in ("one.h5", "again.h5"):
+        made.write_words(tmp_path / name, 12, 5, 100)
+    one, again = ([snnc.data.shd(tmp_path / name).map(snnc.data.Bin(steps=20, duration=1.0))] for name in ("one.h5", "again.h5"))
+    (x, y), (same, _) = (next(iter(data[0].batches(12))) for data in (one, again))
+    assert x.shape == (20, 12, 700)
+    np.testing.assert_array_equal(x.dense(), same.dense())
+    assert 0 <= y.min() < y.max() < made.WORDS
+    strokes, kinds = made.strokes(4, 1, steps=10)
+    assert strokes.shape == (4, 10, 2312)
+    assert strokes.max() == 1
+    assert len(kinds) == 4
+    polarities = strokes.reshape(4, 10, 2, -1).sum(axis=(1, 3))
+    assert polarities.min() > 0
+
+
+def test_a_bound_on_rates_leaves_fewer_spikes_to_drop(scripts, monkeypatch):
+    script, made = scripts
+    for name, value in {"STEPS": 20, "WIDTHS": (64, 48, 32), "BATCH": 16}.items():
+        monkeypatch.setattr(script, name, value)
+    x, y = made.strokes(240, 1)
+    data = script.Data(x[:192], y[:192], x[192:], y[192:], made.KINDS)
+    bounded = script.train(script.TRAININGS["5 %"], 0, data, 3)
+    monkeypatch.setattr(script, "PRESSURE", 0.0)
+    free = script.train(script.TRAININGS["5 %"], 0, data, 3)
+    assert 0 < bounded["dropped"] < 0.8 * free["dropped"]
+    assert len(bounded["accuracy"]) == 3
+
+
+def test_curves_are_drawn_and_finished_runs_are_kept(scripts, tmp_path):
+    script, _ = scripts
+    text = script.drawn({"dense": np.array([[0.1, 0.5], [0.2, 0.7]]), "1 %": np.array([[0.1, 0.2]])})
+    assert text.count("<polyline") == 2
+    (tmp_path / "runs.jsonl").write_text('{"data": "words", "training": "dense", "seed": 3, "accuracy": [0.5], "dropped": 0.0}\n')
+    assert script.runs(tmp_path / "runs.jsonl")["words", "dense", 3]["accuracy"] == [0.5]
+    assert script.runs(None) == {}
