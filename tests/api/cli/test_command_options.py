@@ -251,7 +251,7 @@ REFUSED: dict[str, list[tuple[str, str]]] = {
     "E552": [
         "compile STEP -o q --target cpu --data x.npz",
         "compile STEP --estimate-only --target cpu --data x.npz",
-        "compile STEP -o q --loss ce_count --loss-scale 1024",
+        "compile STEP -o q --target poptorch --loss ce_count --loss-scale 1024",
         "run STEP --inputs x.npz --outputs y.npz --seed 5",
         "run p --inputs x.npz --outputs y.npz --seed 5",
         "run p --inputs x.npz --outputs y.npz --seed 5 --target cpu",
