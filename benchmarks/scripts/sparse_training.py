@@ -21,7 +21,6 @@ from curves import drawn
 from sparse_data import KINDS, SECONDS, WORDS, strokes, write_words
 
 import snnc
-from snnc.compiler.lowering.spike_limits import limited_sources
 
 STEPS, BATCH, TEST = 50, 48, 480
 WIDTHS = (1024, 512, 256)
@@ -97,16 +96,12 @@ def train(training: Training, seed: int, data: Data, epochs: int) -> dict[str, A
     loss, share = snnc.losses.CrossEntropy("mean membrane"), training.share
     limits: dict[str, Any] = {}
     if share is not None:
-        limits = {"mode": "drop", "capacity": data.x.shape[2], "gradient_window": WIDE}
+        limits = {"mode": "drop", "capacity": dict.fromkeys(HIDDEN, snnc.Share(100 * share)), "gradient_window": WIDE}
         for name in HIDDEN:
             loss = loss + (PRESSURE / share) * snnc.losses.Upper(share, name)
     chosen = {"loss": loss, "optimizer": snnc.Adam(1e-3), "surrogate": "superspike", "steps": STEPS, "threads": 1, **limits}
     found: list[float] = []
     with snnc.compile(net, "cpu", **chosen) as session:
-        for buffer, limit in limited_sources(session.program).items():
-            size = session.program.buffers[buffer].shape[0]
-            if share is not None and size in WIDTHS:
-                session.engine.set_parameters({limit.capacity: np.float32(max(1, round(share * size)))})
         window = None if share is None else snnc.schedules.Exponential(WIDE, NARROW) if training.schedule else NARROW
         session.fit(
             data.x,

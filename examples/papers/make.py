@@ -48,7 +48,7 @@ def compile_sparse(folder, x, share=0.05, width=512):
     loss = snnc.losses.CrossEntropy("mean membrane")
     for population in ("lif", "lif2", "lif3"):
         loss = loss + 3 / share * snnc.losses.Upper(share, population)
-    limits = {"mode": "drop", "capacity": round(share * width), "gradient_window": -99.0}
+    limits = {"mode": "drop", "capacity": f"{100 * share:g} %", "gradient_window": -99.0}
     options = {"steps": STEPS, "loss": loss, "optimizer": "adam", "surrogate": "superspike", **limits}
     snnc.compile(graph, "cpu", output=folder, overwrite=True, **options).close()
 
