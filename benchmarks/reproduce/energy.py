@@ -1,4 +1,4 @@
-"""Joules of a training step, predicted: an upper bound by the power of a device, a lower one by published energies of operations."""
+"""Joules of a training step, predicted from published energies of operations at 45 nm and from the power limits of devices."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def synaptic_work(case: Benchmark, *, events: bool) -> SynapticWork:
     return SynapticWork(accumulates, multiplications)
 
 
-def least_joules(work: SynapticWork, known: Energies, *, events: bool) -> float:
+def product_joules(work: SynapticWork, known: Energies, *, events: bool) -> float:
     """Return what the products alone take: a spike adds a weight, a value is multiplied first; each moves two words of local memory."""
     product = known.picojoules["addition"] + known.picojoules["multiplication"]
     words = WORDS * known.picojoules["access"]

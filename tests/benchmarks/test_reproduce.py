@@ -11,7 +11,7 @@ from snnc.benchmarks.reproduce import command
 from snnc.benchmarks.reproduce.claims import CLAIMS, verdicts
 from snnc.benchmarks.reproduce.command import chosen_figures, reproduce
 from snnc.benchmarks.reproduce.emulated import emulate_small
-from snnc.benchmarks.reproduce.energy import energies, least_joules, synaptic_work
+from snnc.benchmarks.reproduce.energy import energies, product_joules, synaptic_work
 from snnc.benchmarks.reproduce.figure import Row
 from snnc.benchmarks.reproduce.figures import FIGURES
 from snnc.benchmarks.reproduce.figures.plans import dense_bound, plan_row
@@ -137,7 +137,7 @@ def test_energies_of_products_follow_from_counts_and_published_numbers():
     assert sparse.multiplications == dense.multiplications
     assert sparse.accumulates < 0.1 * dense.accumulates
     each = 0.9 + 3.7 + 2 * 5.0
-    assert least_joules(dense, known, events=False) == pytest.approx(1e-12 * each * (dense.accumulates + dense.multiplications))
+    assert product_joules(dense, known, events=False) == pytest.approx(1e-12 * each * (dense.accumulates + dense.multiplications))
 
 
 def test_each_energy_has_a_source():

@@ -45,7 +45,7 @@ def points(results: Results) -> tuple[Point, ...]:
 FIGURE: Final = Figure(
     "emulated",
     "2311.04386",
-    "Small networks: the step that is predicted, and the program that runs on the emulator",
+    "Small networks: predicted and emulated steps",
     "Cycles of a training step of 200-96-96-10, T = 20, batch 12, on 48 tiles a chip. The emulator runs the emitted program and counts the "
     "cycles of its loops, by the same costs of instructions as the prediction: this shows that the plan is what runs, not how fast an "
     "IPU is.",
