@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from snnc.compiler.losses.optimizers import Group as Group
     from snnc.compiler.losses.optimizers import RMSprop as RMSprop
     from snnc.compiler.lowering.capacities import Share as Share
+    from snnc.compiler.lowering.half_numbers import HalfNumbers as HalfNumbers
     from snnc.compiler.neurons.library import ALIF as ALIF
     from snnc.compiler.neurons.library import IF as IF
     from snnc.compiler.neurons.library import LI as LI
@@ -104,6 +105,7 @@ _HOMES: Final = {
     "Flatten": "snnc.frontends.dsl.connections:Flatten",
     "Graph": "snnc.compiler.ir.graph:Graph",
     "Group": "snnc.compiler.losses.optimizers:Group",
+    "HalfNumbers": "snnc.compiler.lowering.half_numbers:HalfNumbers",
     "LossScale": "snnc.compiler.losses.loss_scale:LossScale",
     "I": "snnc.compiler.neurons.library:I",
     "IF": "snnc.compiler.neurons.library:IF",

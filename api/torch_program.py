@@ -121,6 +121,7 @@ def adjoined(recipe: ModuleRecipe) -> Adjoined:
         steps=options.steps,
         truncate=options.truncate,
         half=options.backend.halves(options.own()),
+        rounding=options.backend.rounding(options.own()),
     )
     ids = {p.label: p.id for p in program.populations}
     after = {ids[relay] for relay in relays.values()}

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from snnc.compiler.ir.step_program import StepProgram
     from snnc.compiler.losses import Loss
     from snnc.compiler.losses.optimizers import Optimizer
+    from snnc.compiler.losses.weight_rounding import WeightRounding
     from snnc.compiler.lowering.capacities import Capacities
     from snnc.compiler.lowering.halves import Half
     from snnc.compiler.lowering.spike_limits import DropPolicy, SpikeLimit
@@ -173,6 +174,12 @@ class Backend(Generic[Own]):
         """Return what the step program keeps as float16; back ends that round in a way of their own leave it as it is."""
         del options
         return ()
+
+    def rounding(self, options: Own) -> WeightRounding | None:
+        """Return how updates of weights that are kept as float16 are rounded."""
+        from snnc.compiler.lowering.halves import rounding_of
+
+        return rounding_of(getattr(options, "half", None), getattr(options, "seed", 0))
 
     def limit(self, options: Own) -> SpikeLimit | None:
         """Return the limit of spikes that the step program has; machines plan it, and have none there."""

@@ -247,6 +247,24 @@ class NothingRoundedError(SnncError):
     code = "SNNC-E030"
 
 
+class HalfNumbersError(SnncError):
+    """What is to be kept as float16 cannot be read, or contradicts other options."""
+
+    code = "SNNC-E620"
+
+
+class HalfTargetError(SnncError):
+    """A target, or a kind of program, does not keep these numbers as float16."""
+
+    code = "SNNC-E621"
+
+
+class HalfDeltasError(SnncError):
+    """Samples cannot be dealt out in pairs, which float16 deltas need."""
+
+    code = "SNNC-E622"
+
+
 class TemporaryFolderError(SnncError):
     """No folder for temporary files can be written."""
 

@@ -40,6 +40,7 @@ def lower_graph(graph: Graph, chosen: CompileOptions) -> Lowered:
         truncate=chosen.truncate,
         limit=chosen.backend.limit(chosen.own()),
         half=chosen.backend.halves(chosen.own()),
+        rounding=chosen.backend.rounding(chosen.own()),
     )
     labels, kinds = source_labels(program), {name: buffer.kind for name, buffer in program.buffers.items()}
     check_names(chosen.capacity, [labels[buffer] for buffer in spike_sources(program.forward, kinds)])

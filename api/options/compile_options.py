@@ -8,6 +8,7 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, Final, Unpack, get_args
 
 from snnc.backends.registry import DEFAULT, AnyBackend, backend_of
+from snnc.compiler.errors import HalfNumbersError
 from snnc.compiler.ir.graph_data import surrogate_from_data, surrogate_to_data
 from snnc.compiler.ir.plan import Mode, Precision, Recompute, Streaming
 from snnc.compiler.losses import Loss, parse_loss
@@ -15,6 +16,7 @@ from snnc.compiler.losses.composed import Composed
 from snnc.compiler.losses.optimizers import Optimizer
 from snnc.compiler.losses.text import data_text
 from snnc.compiler.lowering.capacities import Capacities, parse_capacity
+from snnc.compiler.lowering.half_numbers import HalfNumbers, half_text, parse_half
 from snnc.compiler.lowering.spike_limits import POLICIES, DropPolicy
 from snnc.compiler.neurons.surrogates.surrogate import Surrogate
 from snnc.errors import OptionConflictError, OptionValueError
@@ -60,6 +62,8 @@ class CompileOptions:
     """Steps after which the gradient is cut; None: it flows through all steps."""
     precision: Precision = "float32"
     """What is rounded depends on the target, see :func:`snnc.compile`. Sums, running states and what is updated are float32."""
+    half: HalfNumbers | None = None
+    """Which numbers are float16, with precision="float16"; None: what the target keeps so by that precision."""
     input_gradients: bool = False
     """Whether the gradient of inputs is computed too, for layers before the network."""
 
@@ -80,6 +84,11 @@ class CompileOptions:
             raise OptionValueError(f"recompute is {self.recompute!r}; it is 'auto', 'off', or the iterations of a segment, 1 or more.")
         if self.precision not in PRECISIONS:
             raise OptionValueError(f"precision is {self.precision!r}; it is one of {', '.join(PRECISIONS)}.")
+        if self.half is not None and self.precision != "float16":
+            raise HalfNumbersError(
+                f"half is {half_text(self.half)!r}, and precision is {self.precision!r}; half says which numbers are float16, so leave "
+                "precision out or give 'float16'."
+            )
         if self.streaming not in STREAMING:
             raise OptionValueError(f"streaming is {self.streaming!r}; it is one of {', '.join(STREAMING)}.")
         if self.recompute == "off" and self.memory is not None:
@@ -140,6 +149,8 @@ def options(
     values: dict[str, Any] = {name: _READ[name](value) if name in _READ else value for name, value in more.items()}
     outside = {"lr": lr, "loss_scale": loss_scale} | {name: values.pop(name, None) for name in ("calibrate", "learnable")}
     updates = parse_optimizer(rule, lr) if isinstance(rule, str) else with_lr(rule, lr, loss is not None)
+    if values.get("half") is not None and values.get("precision", "float32") == "float32":
+        values["precision"] = "float16"
     chosen = CompileOptions(
         target=target_of(target),
         steps=steps,
@@ -275,19 +286,21 @@ def _loss_text(loss: Loss) -> str:
 _READ: Final[Mapping[str, Callable[[Any], Any]]] = {
     "capacity": parse_capacity,
     "gradient_window": parse_window,
+    "half": parse_half,
     "memory": parse_memory,
     "recompute": parse_recompute,
 }
 """How the values of options are read."""
 _FIRST: Final = ("target", "steps", "batch", "loss", "optimizer", "surrogate", "seed", "capacity", "mode")
 """Options that projects of every version have."""
-_LATER: Final = ("drop",)
+_LATER: Final = ("drop", "half")
 """Options that a project stores only if they differ from the default."""
 _KEPT: Final[Mapping[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]]] = {
     "loss": (_loss_text, parse_loss),
     "optimizer": (optimizers.to_data, optimizers.from_data),
     "surrogate": (surrogate_to_data, surrogate_from_data),
     "capacity": (lambda given: given if isinstance(given, int) else given.text, parse_capacity),
+    "half": (half_text, parse_half),
     "gradient_window": (lambda ends: [x if math.isfinite(x) else None for x in ends], _window),
 }
 """Conversion of options to JSON, and back."""

@@ -77,9 +77,9 @@ RULES: Final[Mapping[str, Rule]] = {
     "loss_scale": Rule(
         "factor of the loss's gradient",
         "Factor of the loss's gradient, or dynamic; an overflow skips the update.",
-        instead="its gradients are float32, which need none",
+        instead="PopTorch's optimisers take no factor",
         everywhere="with a loss",
-        targets=("reference", "cpu", "cuda"),
+        targets=("reference", "cpu", "cuda", "machine"),
     ),
     "learnable": Rule(
         "neuron parameters that are trained", "Neuron parameters to train: beta,threshold.", "NAMES", everywhere="with a loss"
@@ -150,6 +150,11 @@ RULES: Final[Mapping[str, Rule]] = {
         type=bool,
         default=False,
         instead="snnc.torch.Module(net, input_gradients=True) returns it",
+    ),
+    "half": Rule(
+        "which numbers are float16: weights, pasts, deltas",
+        "Which numbers are float16: some of weights (weights:stochastic), pasts, deltas.",
+        instead="precision= says there what is rounded",
     ),
     "precision": Rule(
         "of products, of weights, of stored states",

@@ -62,6 +62,7 @@ CODES: Final[Mapping[str, str]] = {
     "update: norm of tiles": r"U1 norm of tiles\b",
     "update: norm of chips": r"U1 norm of chips\b",
     "update: norm": r"U1 norm\b",
+    "update: loss scale": r"U1 loss scale\b",
     "update: optimiser": r"U1\b",
     "update: replicas": r"U2 replicas\b",
     "update: shared numbers": r"U2 shared\b",

@@ -62,13 +62,15 @@ class PrintedRule:
         return self.clip_norm is not None or self.loss_scale is not None
 
 
-def printed_rule(optimizer: Optimizer, holder: str = "", gradient: str = "gradient") -> PrintedRule:
+def printed_rule(optimizer: Optimizer, holder: str = "", gradient: str = "gradient", value: str = "") -> PrintedRule:
     """Print the update of number ``i``.
 
-    `holder` stands before the arrays of the values and the moments, as in ``of.value[i]``; `gradient` is the expression of its gradient.
+    `holder` stands before the arrays of the values and the moments, as in ``of.value[i]``; `gradient` is the expression of its gradient,
+    `value` that of the number itself where it is not an element of an array.
     """
     rule = rule_of(optimizer)
     places = {"gradient": gradient} | {name: f"{holder}{name}[i]" for name in rule.changed_arrays}
+    places |= {"value": value} if value else {}
     return PrintedRule(
         optimizer.name,
         rule.moments,

@@ -6,11 +6,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from snnc.backends.backend import Backend, BuiltProject, PlacedProgram, SequenceOptions
+from snnc.backends.backend import TRAINING, Backend, BuiltProject, PlacedProgram, SequenceOptions
 
 if TYPE_CHECKING:
     from snnc.backends.runtime.engine import Engine
     from snnc.compiler.ir.plan import Precision
+    from snnc.compiler.ir.step_program import StepProgram
+    from snnc.compiler.lowering.half_numbers import HalfNumbers
+    from snnc.compiler.lowering.halves import Half
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,17 +23,37 @@ class CpuOptions(SequenceOptions):
     memory: int | None = None
     threads: int | None = None
     precision: Precision = field(default="float32", metadata={"values": {"bfloat16": "yes", "float16": "with a loss"}})
+    half: HalfNumbers | None = field(default=None, metadata=TRAINING)
 
 
 class CpuBackend(Backend[CpuOptions]):
     """Emits a C++ program and loads it."""
+
+    def halves(self, options: CpuOptions) -> tuple[Half, ...]:
+        """Return the weights, if they are float16: the past is rounded where the program keeps it."""
+        return ("weights",) if options.half is not None and options.half.weights is not None else ()
+
+    def check(self, program: StepProgram, options: CpuOptions) -> None:
+        """Refuse deltas as float16.
+
+        Raises
+        ------
+        HalfTargetError
+            Deltas are to be float16.
+        """
+        del program
+        from snnc.compiler.errors import HalfTargetError
+
+        if options.half is not None and options.half.deltas:
+            raise HalfTargetError("half has deltas, and a program on the processor forms products of float32 deltas; leave them out.")
 
     def emit(self, placed: PlacedProgram, options: CpuOptions, folder: Path) -> None:
         """Write the program, its tables and weights; refuse a bound on memory that it cannot keep."""
         from snnc.backends.cpu.emit import emit_cpu
         from snnc.backends.native.memory import check_bound
 
-        emit_cpu(placed.program, folder, options.steps, options.batch, options.precision)
+        precision = options.precision if options.half is None or options.half.pasts else "float32"
+        emit_cpu(placed.program, folder, options.steps, options.batch, precision)
         check_bound(folder, options.batch, options.memory)
 
     def build(self, folder: Path, options: CpuOptions) -> BuiltProject:

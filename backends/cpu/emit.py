@@ -104,5 +104,6 @@ def emit_cpu(
 def render(context: dict[str, Any]) -> dict[str, str]:
     """Return all text files by name."""
     whole = context | {"flags": (LEVEL, "-march=native", *FLAGS), "equation_flags": EQUATION_FLAGS, "sources": SOURCES}
-    more = ("float16.hpp",) if context["float16"] else ()
+    halves = context["half_weights"]
+    more = (*(["float16.hpp"] if context["float16"] or halves else []), *(["half_weights.hpp"] if halves else []))
     return rendered(whole, "cpu", (*FIXED, *more, *OWN), CONSTANTS)

@@ -30,6 +30,7 @@ from snnc.compiler.ir.step_program import Parameter, StepProgram
 from snnc.compiler.losses import CrossEntropyCount, CrossEntropyMeanMembrane, Loss, MeanSquaredCount
 from snnc.compiler.losses.composed import Composed
 from snnc.compiler.losses.external import ExternalLoss
+from snnc.compiler.losses.weight_rounding import parameter_key
 from snnc.compiler.lowering.spike_limits import limited_sources
 
 
@@ -64,6 +65,7 @@ def network_context(storage: SequenceStorage, values: Mapping[str, Array], sizes
         "stored": safetensors_header(values)[1],
         "functions": functions(storage, trains),
         "float16": storage.precision == "float16",
+        "half_weights": program.rounding is not None and trains,
         "members": _members(made),
         "setup": [*_setup(storage, trains), *made.setup],
         "layout": [
@@ -99,8 +101,27 @@ def _updates(program: StepProgram) -> list[str]:
     optimizer = program.optimizer
     scale = ", clip_scale" if optimizer is not None and optimizer.clip_norm is not None else ""
     scale += ", gradient_scale" if optimizer is not None and optimizer.loss_scale is not None else ""
-    part = "part({}.numbers, worker, workers)"
-    return [f"change({name}, {part.format(name)}, by.group[{group}]{scale});" for name, group in group_numbers(program).items()]
+    lines = []
+    for name, group in group_numbers(program).items():
+        part = f"part({name}.numbers, worker, workers)"
+        changed = f"change({name}, {part}, by.group[{group}]{scale});"
+        lines += _rounded_update(program, name, part, changed) if program.parameters[name].half else [changed]
+    return lines
+
+
+def _rounded_update(program: StepProgram, name: str, part: str, changed: str) -> list[str]:
+    """Statements that change a weight with the values of float16 numbers."""
+    assert program.rounding is not None, "a weight that is float16 is updated"
+    match program.rounding.kind:
+        case "nearest":
+            return [changed, f"round_to_nearest({name}, {part});"]
+        case "master":
+            return [f"make_exact({name}, {part});", changed, f"round_keeping_remainder({name}, {part});"]
+        case "stochastic":
+            connection = next(c.id for c in program.connections if c.weight == name)
+            number = [op.parameter for op in program.update].index(name)
+            key = parameter_key(program.rounding.seed, number)
+            return [changed, f"round_at_random({name}, {part}, {connection}.panels, {key}u, updates);"]
 
 
 @dataclass
@@ -226,6 +247,10 @@ def _setup(storage: SequenceStorage, trains: bool) -> list[str]:
     for p in program.parameters.values():
         shape = "{" + ", ".join(map(str, p.value.shape or (1,))) + "}"
         lines.append(f"add_learned({p.name}, {shape}, {number});" if p.name in learned else f"add_parameter({p.name}, {shape});")
+        if p.half and trains:
+            lines.append(f"{p.name}.settled = [](Parameter &weight) {{ round_to_nearest(weight, {{0, weight.numbers}}); }};")
+        if p.half and p.name in learned and program.rounding is not None and program.rounding.kind == "master":
+            lines.append(f"add_remainder({p.name}, {shape});")
     for i in program.inputs:
         name = f"{i.id}_in"
         stored, spikes = storage.stored(name), program.buffers[name].kind == "spikes"

@@ -15,6 +15,7 @@ from snnc.backends.runtime.engine import Initial, OptimizerValues
 from snnc.backends.runtime.errors import NotTrainableError
 from snnc.backends.training.updates.masks import Masks
 from snnc.compiler.ir.graph import Array
+from snnc.compiler.losses.weight_rounding import REMAINDER
 
 _UPDATES: Final = "optimizer_step"
 """Setting of the ABI that counts updates."""
@@ -86,6 +87,8 @@ class NativeEngine(ABC):
         """See :class:`~snnc.backends.runtime.engine.Engine`."""
         for name, value in values.items():
             self.session.set(name, value)
+            if (kept := f"{name}_{REMAINDER}") in self.session.tensors:
+                self.session.set(kept, np.zeros(self.session.tensors[kept].shape, dtype=np.float32))
 
     def get_optimizer(self) -> OptimizerValues:
         """See :class:`~snnc.backends.runtime.engine.ResumableEngine`."""

@@ -73,6 +73,8 @@ def rendered(context: Mapping[str, Any], target: str, names: Iterable[str], cons
     environment = source_templates()
     paths = {n: f"common/{n}" for n in (*SHARED_SOURCES, "constants.hpp")}
     paths |= {n: f"native/{n}" for n in SESSION_SOURCES} | {n: f"{target}/{n}" for n in names}
+    if context.get("half_weights"):
+        paths |= {"half_updates.hpp": "common/half_updates.hpp"}
     if context["training"]:
         paths |= {
             "settings.hpp": "common/settings.hpp",

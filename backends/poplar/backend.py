@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from snnc.compiler.ir.plan import Mode, Precision, Recompute, Streaming
     from snnc.compiler.ir.step_program import StepProgram
     from snnc.compiler.lowering.capacities import Capacities
+    from snnc.compiler.lowering.half_numbers import HalfNumbers
     from snnc.compiler.lowering.halves import Half
     from snnc.compiler.lowering.spike_limits import DropPolicy, SpikeLimit
     from snnc.compiler.tiles.planning.activity import Activity
@@ -46,6 +47,7 @@ class TileOptions(TargetOptions):
     calibrate: Activity | None = None
     recompute: Recompute = field(default="auto", metadata=TRAINING)
     precision: Precision = field(default="float32", metadata={"values": {"float16": "yes"}})
+    half: HalfNumbers | None = None
     strategy: str = "snnc"
     others: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     common: Common | None = None
@@ -97,7 +99,7 @@ class TileBackend(Backend[Own]):
         """Return what the step program keeps as float16."""
         from snnc.compiler.lowering.halves import halves_of
 
-        return halves_of(options.precision, trains=options.loss is not None)
+        return halves_of(options.precision, options.half, trains=options.loss is not None)
 
     def check(self, program: StepProgram, options: Own) -> None:
         """Refuse what cannot be planned.
@@ -109,21 +111,15 @@ class TileBackend(Backend[Own]):
         StepsNeededError
             The number of steps is open.
         UnsupportedOnPoplarError
-            The loss is scaled.
+            No codelet computes the loss.
         NormalisationError
             It trains batch normalisations.
         """
-        from snnc.backends.poplar.errors import UnsupportedOnPoplarError
         from snnc.backends.training.updates.normalising import check_normalised
         from snnc.compiler.errors import StepsNeededError
         from snnc.compiler.machines import load_target
 
         load_target(self.machine(options.target), options.others)
-        if program.optimizer is not None and program.optimizer.loss_scale is not None:
-            raise UnsupportedOnPoplarError(
-                "the optimizer has loss_scale, and machines compute all gradients in float32, which need none; leave it out, or use the "
-                "targets 'reference', 'cpu' and 'cuda'."
-            )
         check_normalised(program, options.target)
         if program.steps is None:
             raise StepsNeededError(

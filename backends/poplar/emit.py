@@ -35,7 +35,7 @@ from snnc.backends.poplar.vertices.norms import add_norm, norm_codelets, norm_se
 from snnc.backends.poplar.vertices.parameters import PACKED_ROWS, WEIGHT_ROWS, add_parameters
 from snnc.backends.poplar.vertices.recompute import RESTORE, SAVE, add_recompute
 from snnc.backends.poplar.vertices.relays import JOIN, add_relays, counter_name, joins
-from snnc.backends.poplar.vertices.updates import clips, update_code
+from snnc.backends.poplar.vertices.updates import clips, scaled, update_code, updates_halves
 from snnc.backends.poplar.vertices.window_tests import add_window_test, window_test_sets, window_test_table_count
 from snnc.compiler.ir.plan import Plan
 from snnc.compiler.ir.plan_json import plan_to_json
@@ -139,8 +139,8 @@ def assemble(net: PoplarNetwork) -> tuple[Assembly, Body]:
     elif net.training:
         loss = add_loss(net, assembly)
         shape = loss_shape(net.program)
-        each, scores = sample_loss(net.costs, shape), loss_scores(net.costs, shape)
-        extras.append({"template": f"loss_{loss['title']}", "loss": loss, "vertex": each, "scores": scores})
+        each, scores = sample_loss(net.costs, shape, scaled=scaled(net)), loss_scores(net.costs, shape)
+        extras.append({"template": f"loss_{loss['title']}", "loss": loss, "vertex": each, "scores": scores, "scaled": scaled(net)})
         extras.append(_printed(loss_sum(net.costs)))
         extras += gradient_codelets(net)
         extras.append(update_code(net))
@@ -188,7 +188,8 @@ def gradient_codelets(net: PoplarNetwork) -> list[Body]:
     """Codelets that sum gradients and bring weights to their sources."""
     used = [sum_private(net.costs)]
     if net.copied_rows:
-        used.append(weight_rows(net.costs))
+        kept = {net.program.parameters[c.weight].half for c in net.copied_rows if c.weight is not None}
+        used += [weight_rows(net.costs, half=half) for half in sorted(kept)]
     if net.packed_rows:
         used.append(pack_rows(net.costs))
     if any(net.weight_gradient(id_) for id_ in net.indexed):
@@ -231,6 +232,7 @@ def network_context(net: PoplarNetwork, assembly: Assembly, programs: Body) -> B
         "indexed": bool(net.indexed),
         "norms": NORMS if clips(net) else "",
         "half_weights": any(parameter.half for parameter in net.program.parameters.values()),
+        "half_updates": net.training and updates_halves(net),
         "halves": any(net.adjoint(p.id) is not None and p.kernel.rounded for p in net.program.populations),
         "summands": SUMMANDS,
         "sweep": {"events": EVENT_SWEEP, "values": VALUE_SWEEP, "samples": SAMPLE_SWEEP},

@@ -8,10 +8,12 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from snnc.backends.poplar.errors import PlanMismatchError, UnsupportedOnPoplarError
+from snnc.compiler.errors import HalfDeltasError
 from snnc.compiler.ir.plan import Block, BusPlan, Plan, PopulationPlan
 from snnc.compiler.ir.step_operations import (
     AddOneToOne,
     ConvolveBiasGradient,
+    DenseInputGradient,
     Fill,
     InputGradient,
     NeuronAdjoint,
@@ -356,6 +358,8 @@ class PoplarNetwork:
         ------
         PlanMismatchError
             Blocks or relays do not cover everything once, in order.
+        HalfDeltasError
+            Deltas are float16, and a block has an odd number of samples.
         UnsupportedOnPoplarError
             A weight belongs to several connections, an output shows an input, or gradients are cut.
         """
@@ -365,8 +369,14 @@ class PoplarNetwork:
             )
         if {p.id for p in self.plan.populations} != {p.id for p in self.program.populations}:
             raise PlanMismatchError("the plan and the program hold different populations; map this program again.")
+        pairs = any(isinstance(op, DenseInputGradient) and op.half for op in self.program.backward)
         for placed in self.plan.populations:
             _check_blocks(placed, self.plan.batch)
+            if pairs and any(block.sample % 2 or block.samples % 2 for block in placed.blocks):
+                raise HalfDeltasError(
+                    f"deltas are float16, of which two samples are one word, and a block of {placed.label!r} has an odd number of samples; "
+                    "give an even batch, or leave deltas out of half."
+                )
         weights = [c.weight for c in self.program.connections if c.weight]
         for weight in sorted({w for w in weights if weights.count(w) > 1}):
             raise UnsupportedOnPoplarError(

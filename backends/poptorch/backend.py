@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from snnc.compiler.ir.graph import Graph
     from snnc.compiler.ir.plan import Precision
     from snnc.compiler.ir.step_program import StepProgram
+    from snnc.compiler.lowering.half_numbers import HalfNumbers
     from snnc.compiler.lowering.spike_limits import DropPolicy, SpikeLimit
     from snnc.compiler.tiles.planning.options import PlanOptions
 
@@ -28,7 +29,7 @@ class PopTorchOptions(TileOptions):
     """Options of a package; PopART holds its weights, as float32."""
 
     precision: Precision = field(default="float32", metadata={"values": {"float16": "with a loss"}})
-
+    half: HalfNumbers | None = field(default=None, metadata=TRAINING)
     input_gradients: bool = field(default=False, metadata=TRAINING)
     drop: DropPolicy = "lowest"
 
@@ -66,12 +67,20 @@ class PopTorchBackend(TileBackend[PopTorchOptions]):
 
         Raises
         ------
+        HalfTargetError
+            Weights are to be float16.
         UnsupportedOnPopTorchError
             Nesterov's momentum, clipping, a scaled loss, L1 or bounds of parameters, or dropout.
         """
         from snnc.backends.poptorch.errors import UnsupportedOnPopTorchError
+        from snnc.compiler.errors import HalfTargetError
         from snnc.compiler.neurons.library.dropout import is_dropout
 
+        if options.half is not None and options.half.weights is not None:
+            raise HalfTargetError(
+                "half has weights, and PopART holds and updates the weights of a package for PopTorch, as float32; leave weights out, or "
+                "compile for the machine itself."
+            )
         optimizer = program.optimizer
         settings = () if optimizer is None else (optimizer, *optimizer.groups)
         given = [name for name in _NOT_OF_POPTORCH if any(getattr(of, name, None) for of in settings)]

@@ -10,6 +10,7 @@ from snnc.backends.backend import Backend, BuiltProject, PlacedProgram, Sequence
 if TYPE_CHECKING:
     from snnc.backends.runtime.engine import Engine
     from snnc.compiler.ir.plan import Precision
+    from snnc.compiler.lowering.half_numbers import HalfNumbers
     from snnc.compiler.lowering.halves import Half
 
 
@@ -18,6 +19,7 @@ class ReferenceOptions(SequenceOptions):
     """Options of the reference."""
 
     precision: Precision = field(default="float32", metadata={"values": {"float16": "yes"}})
+    half: HalfNumbers | None = None
 
 
 class ReferenceBackend(Backend[ReferenceOptions]):
@@ -27,7 +29,7 @@ class ReferenceBackend(Backend[ReferenceOptions]):
         """Return what the step program keeps as float16."""
         from snnc.compiler.lowering.halves import halves_of
 
-        return halves_of(options.precision, trains=options.loss is not None)
+        return halves_of(options.precision, options.half, trains=options.loss is not None)
 
     def open(self, placed: PlacedProgram, options: ReferenceOptions, built: BuiltProject | None) -> Engine:
         """Return an engine of the program."""

@@ -111,7 +111,11 @@ def _as_kept(kernel: Kernel, environment: Mapping[str, Array]) -> dict[str, Arra
 @run_backward.register
 def _dense_input(op: DenseInputGradient, memory: SequenceArrays, t: int) -> None:
     if t >= op.source.delay:
-        adjoint = memory[f"d_{op.target}"] @ memory[op.weight]
+        delta = memory[f"d_{op.target}"]
+        # Beyond the largest float16 number there is infinity, which a scaled loss finds.
+        with np.errstate(over="ignore"):
+            delta = delta.astype(np.float16).astype(delta.dtype) if op.half else delta
+        adjoint = delta @ memory[op.weight]
         _add_to_source(memory, op.source, t, memory.returned(op.source, t, adjoint))
 
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from snnc.backends.reference.backward import forget_before, run_backward
 from snnc.backends.reference.forward import run_step
 from snnc.backends.reference.memory import SequenceArrays
-from snnc.backends.reference.optimizers import OptimizerState
+from snnc.backends.reference.optimizers import HalfKey, OptimizerState
 from snnc.backends.reference.stepping import StepMemory
 from snnc.backends.runtime.engine import SKIPPED, Array, Initial, OptimizerValues
 from snnc.backends.runtime.errors import NotTrainableError
@@ -20,6 +20,7 @@ from snnc.backends.training.updates.masks import masks_of
 from snnc.compiler.ir.step_operations import NeuronAdjoint
 from snnc.compiler.ir.step_program import StepProgram
 from snnc.compiler.losses.optimizers import settings_of
+from snnc.compiler.losses.weight_rounding import REMAINDER, nearest
 from snnc.compiler.lowering.statistics import watched
 
 
@@ -116,10 +117,14 @@ class ReferenceEngine:
         if state.skips(gradients[op.parameter] for op in self.program.update):
             return
         scale = state.begin({op.parameter: gradients[op.parameter] for op in self.program.update})
-        for op in self.program.update:
+        for number, op in enumerate(self.program.update):
             name = op.parameter
             settings = settings_of(state.optimizer, self.program.parameters[name].label)
-            state.change(name, self._parameters[name], gradients[name], learning_rate, settings, scale)
+            given = name, self._parameters[name], gradients[name], learning_rate, settings, scale
+            if self.program.parameters[name].half and self.program.rounding is not None:
+                state.change_half(*given, HalfKey(self.program.rounding, number))
+            else:
+                state.change(*given)
 
     def adjoint_of(self, tensor: str) -> Array:
         """See :class:`~snnc.backends.runtime.engine.SplitEngine`."""
@@ -142,7 +147,9 @@ class ReferenceEngine:
         """See :class:`~snnc.backends.runtime.engine.Engine`."""
         for name, value in values.items():
             half = self.program.parameters[name].half
-            self._parameters[name][...] = np.asarray(value).astype(np.float16) if half else value
+            self._parameters[name][...] = nearest(value) if half else value
+            if half and self._optimizer is not None:
+                self._optimizer.moments_of(REMAINDER).pop(name, None)
 
     def get_optimizer(self) -> OptimizerValues:
         """See :class:`~snnc.backends.runtime.engine.ResumableEngine`."""
@@ -152,6 +159,10 @@ class ReferenceEngine:
         learned = {op.parameter: self._parameters[op.parameter] for op in self.program.update}
         values = {moment: state.moments_of(moment) for moment in moments(state.optimizer)}
         copies = {m: {name: found.get(name, np.zeros_like(value)).copy() for name, value in learned.items()} for m, found in values.items()}
+        if self.program.rounding is not None and self.program.rounding.kind == "master":
+            halves = {name: value for name, value in learned.items() if self.program.parameters[name].half}
+            kept = state.moments_of(REMAINDER)
+            copies[REMAINDER] = {name: kept.get(name, np.zeros_like(value)).copy() for name, value in halves.items()}
         scaled = state.optimizer.loss_scale is not None
         return OptimizerValues(state.count, copies, (state.scale.factor, state.scale.good) if scaled else None)
 

@@ -13,6 +13,7 @@ from snnc.backends.runtime.engine import Array
 from snnc.compiler.losses.loss_scale import ScaleState
 from snnc.compiler.losses.optimizers import GroupSettings, Optimizer
 from snnc.compiler.losses.update_rules import NORM_EPSILON, UpdateRule, rate_constants, rule_of
+from snnc.compiler.losses.weight_rounding import REMAINDER, WeightRounding, at_random, draws, nearest, parameter_key
 from snnc.compiler.neurons.interpret import evaluate
 
 
@@ -68,3 +69,26 @@ class OptimizerState:
         parameter[...] = found["value"]
         for moment in stored:
             self.moments_of(moment)[name] = found[moment]
+
+    def change_half(
+        self, name: str, parameter: Array, gradient: Array, learning_rate: float, settings: GroupSettings, scale: float, key: HalfKey
+    ) -> None:
+        """Change a parameter that is kept as float16, in place: the update is computed as for any other, and then rounded."""
+        remainders = self.moments_of(REMAINDER)
+        exact = parameter + remainders.get(name, np.zeros_like(parameter))
+        self.change(name, exact, gradient, learning_rate, settings, scale)
+        if key.rounding.kind == "stochastic":
+            random = draws(parameter_key(key.rounding.seed, key.number), self.count, exact.size).reshape(exact.shape)
+            parameter[...] = at_random(exact, random)
+            return
+        parameter[...] = nearest(exact)
+        if key.rounding.kind == "master":
+            remainders[name] = exact - parameter
+
+
+@dataclass(frozen=True)
+class HalfKey:
+    """How updates of a parameter are rounded, and its number among those that are updated."""
+
+    rounding: WeightRounding
+    number: int

@@ -9,12 +9,14 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from snnc.benchmarks.measure import measure
+from snnc.benchmarks.reproduce.emulated import emulate_small
 from snnc.benchmarks.reproduce.figure import Row
 from snnc.benchmarks.reproduce.neuron_models import predict_neuron_model
 
 WORK: Final[Mapping[str, Callable[..., dict[str, Any]]]] = {
     "plan": measure,
     "neuron": predict_neuron_model,
+    "emulate": emulate_small,
 }
 """What a row can do; each takes the row's arguments by name and returns JSON types."""
 

@@ -1,14 +1,17 @@
-"""A population-coded network in float16 beside float32: curves, memory and predicted time, as Markdown tables.
+"""A population-coded network in float16 beside float32: curves, memory and predicted time, as Markdown tables and a picture.
 
-``python benchmarks/scripts/half_precision.py``. The digits of ``examples/digits`` in a few steps, 64 inputs, 128 hidden neurons, eight
-neurons for each class whose spikes a fixed readout adds up. The reference trains it in both precisions from the same weights; a gc200's
-plans say what either takes, with the spikes that were counted.
+``python benchmarks/scripts/half_precision.py`` prints the tables; with ``--page docs/howto/half-precision.md`` it replaces those of the
+page, and with ``--plot docs/images/half-precision.svg`` it draws the curves. Leaky neurons, dense layers, eight neurons for each class
+whose spikes a fixed readout adds up. The reference trains the digits of ``examples/digits`` in each precision from the same weights, in the
+same order; plans of a gc200 say what each takes, with the spikes that were counted.
 """
 
 from __future__ import annotations
 
 import argparse
 import itertools
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +20,11 @@ from snnc.backends.reference.engine import ReferenceEngine
 from snnc.compiler.ir.graph import Graph, Input, Linear, Output, Population
 from snnc.compiler.ir.plan import Plan
 from snnc.compiler.losses import parse_loss
+from snnc.compiler.losses.loss_scale import LossScale
 from snnc.compiler.losses.optimizers import Adam
+from snnc.compiler.losses.weight_rounding import WeightRounding
+from snnc.compiler.lowering.half_numbers import HalfNumbers
+from snnc.compiler.lowering.halves import halves_of
 from snnc.compiler.lowering.lower import lower
 from snnc.compiler.machines import load_target
 from snnc.compiler.neurons.library import LIF, I
@@ -26,7 +33,36 @@ from snnc.driver.activity import measure_activity
 
 DIGITS = Path(__file__).parents[2] / "examples" / "digits" / "digits.npz"
 HIDDEN, CODE, BATCH, RATE = 128, 8, 32, 2e-3
-PRECISIONS = {"float32": (), "float16": ("history",)}
+SCALE = LossScale(2.0**10, dynamic=False)
+COLOURS = ("#222222", "#1f77b4", "#d62728", "#2ca02c", "#9467bd", "#ff7f0e")
+BEGIN, END = "<!-- half_precision.py: {} -->", "<!-- end -->"
+
+
+@dataclass(frozen=True)
+class Way:
+    """What is float16; a scaled loss where deltas are."""
+
+    half: HalfNumbers | None = None
+
+    @property
+    def optimizer(self) -> Adam:
+        """Of the training."""
+        return Adam(RATE, loss_scale=SCALE if self.half is not None and self.half.deltas else None)
+
+    def options(self, *, trains: bool) -> dict[str, object]:
+        """What lowering takes."""
+        rounding = None if self.half is None or self.half.weights is None else WeightRounding(self.half.weights)
+        return {"half": halves_of("float32", self.half, trains=trains), "rounding": rounding}
+
+
+WAYS: Mapping[str, Way] = {
+    "float32": Way(),
+    "pasts": Way(HalfNumbers(pasts=True)),
+    "weights, nearest": Way(HalfNumbers("nearest", pasts=True)),
+    "weights, stochastic": Way(HalfNumbers("stochastic", pasts=True)),
+    "weights, master": Way(HalfNumbers("master", pasts=True)),
+    "all, stochastic": Way(HalfNumbers("stochastic", pasts=True, deltas=True)),
+}
 
 
 def network(seed: int, inputs: int = 64, hidden: int = HIDDEN) -> Graph:
@@ -38,6 +74,8 @@ def network(seed: int, inputs: int = 64, hidden: int = HIDDEN) -> Graph:
     graph.add("classes", Population(I(), (10,)))
     graph.add("y", Output())
     weights = [random.normal(size=shape) * 2 / np.sqrt(shape[1]) for shape in ((hidden, inputs), (10 * CODE, hidden))]
+    # Every precision begins with the same weights.
+    weights = [weight.astype(np.float16) for weight in weights]
     graph.add("first", Linear(weights[0].astype(np.float32)))
     graph.add("second", Linear(weights[1].astype(np.float32)))
     graph.add("sum", Linear(np.kron(np.eye(10), np.ones((1, CODE))).astype(np.float32), learnable=False))
@@ -53,9 +91,10 @@ def binned(x: np.ndarray, steps: int) -> np.ndarray:
     return np.stack([part.max(axis=1) for part in bins])
 
 
-def trained(seed: int, steps: int, epochs: int, half: tuple[str, ...], data) -> list[tuple[float, float]]:
+def trained(seed: int, steps: int, epochs: int, way: Way, data: Mapping[str, np.ndarray]) -> list[tuple[float, float]]:
     """Mean loss of each epoch, and test accuracy after it."""
-    engine = ReferenceEngine(lower(network(seed), loss=parse_loss("ce_mean_membrane"), optimizer=Adam(RATE), steps=steps, half=half))
+    options = {"loss": parse_loss("ce_mean_membrane"), "optimizer": way.optimizer, "steps": steps}
+    engine = ReferenceEngine(lower(network(seed), **options, **way.options(trains=True)))
     x, test = binned(data["x"], steps), binned(data["test_x"], steps)
     random, found = np.random.default_rng(seed), []
     for _ in range(epochs):
@@ -68,51 +107,112 @@ def trained(seed: int, steps: int, epochs: int, half: tuple[str, ...], data) -> 
     return found
 
 
-def curves(steps: int, epochs: int, seeds: int, data) -> None:
-    """Print losses and accuracies side by side."""
-    found = {name: np.array([trained(s, steps, epochs, half, data) for s in range(seeds)]) for name, half in PRECISIONS.items()}
-    print(f"\nT = {steps}, {seeds} seeds\n")
-    print("| epoch | loss float32 | loss float16 | accuracy float32 | accuracy float16 |\n|---|---|---|---|---|")
-    for epoch in range(epochs):
-        losses = [f"{found[name][:, epoch, 0].mean():.4f}" for name in PRECISIONS]
-        right = [f"{100 * found[name][:, epoch, 1].mean():.1f} %" for name in PRECISIONS]
-        print(f"| {epoch + 1} | {' | '.join(losses + right)} |", flush=True)
+def curves(steps: int, epochs: int, seeds: int, data: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Losses and accuracies of each way: [seeds, epochs, 2]."""
+    return {name: np.array([trained(s, steps, epochs, way, data) for s in range(seeds)]) for name, way in WAYS.items()}
 
 
-def plan_of(steps: int, half: tuple[str, ...], x: np.ndarray, *, trains: bool, hidden: int, machine: str) -> Plan:
+def curve_table(found: Mapping[int, Mapping[str, np.ndarray]]) -> str:
+    """The losses after some epochs and the accuracies after the last one; mean (smallest-largest) over seeds."""
+    epochs = next(iter(next(iter(found.values())).values())).shape[1]
+    shown = sorted({0, 1, epochs // 2 - 1, epochs - 1})
+    head = " | ".join(f"loss, epoch {e + 1}" for e in shown)
+    lines = [f"| T | float16 | {head} | accuracy, % |", "|---|---|" + "---|" * (len(shown) + 1)]
+    for steps, ways in found.items():
+        for name, values in ways.items():
+            losses = [f"{values[:, e, 0].mean():.4f} ({values[:, e, 0].min():.4f}-{values[:, e, 0].max():.4f})" for e in shown]
+            right = 100 * values[:, -1, 1]
+            lines.append(f"| {steps} | {name} | {' | '.join(losses)} | {right.mean():.1f} ({right.min():.1f}-{right.max():.1f}) |")
+    return "\n".join(lines)
+
+
+def plan_of(steps: int, way: Way, x: np.ndarray, *, trains: bool, hidden: int, machine: str) -> Plan:
     """What a machine takes for a batch."""
-    options = {"loss": parse_loss("ce_mean_membrane"), "optimizer": Adam(RATE)} if trains else {}
-    program = lower(network(0, hidden=hidden), steps=steps, half=half, **options)
-    seen = measure_activity(program, {"x0": x}, "digits")
+    options = {"loss": parse_loss("ce_mean_membrane"), "optimizer": way.optimizer} if trains else {}
+    program = lower(network(0, x.shape[2], hidden), steps=steps, **options, **way.options(trains=trains))
+    seen = measure_activity(program, {"x0": x}, "the data")
     return make_plan(program, load_target(machine), steps=steps, batch=BATCH, activity=seen.mean, counts=seen.counts)
 
 
-def sizes(machine: str, hidden: int, data) -> None:
-    """Print what both precisions take."""
-    print(f"\n{machine}, {hidden} hidden neurons, batch {BATCH}\n")
-    print("| | T | past kB | weights kB | fullest tile kB | ms |\n|---|---|---|---|---|---|")
-    for trains, steps in ((True, 1), (True, 25), (True, 400), (False, 4)):
-        x = np.tile(binned(data["x"], min(steps, 25))[:, :BATCH], (max(1, steps // 25), 1, 1))
-        for name in PRECISIONS:
-            half = () if name == "float32" else ("history",) if trains else ("weights",)
-            plan = plan_of(steps, half, x, trains=trains, hidden=hidden, machine=machine)
-            when = next(m for m in plan.memory_over_time if m.name == ("backward: neurons" if trains else "forward: neurons"))
-            kinds = " | ".join(f"{when.all_tiles[kind] / 1000:.0f}" for kind in ("history", "weights"))
-            took = f"{max(plan.tile_memory) / 1000:.1f} | {plan.cycles / plan.target.clock_hz * 1e3:.4f}"
-            print(f"| {'training' if trains else 'run'}, {name} | {steps} | {kinds} | {took} |", flush=True)
+def size_table(machine: str, inputs: int, hidden: int) -> str:
+    """What each way takes on a machine, for a network with inputs that fire in a tenth of the steps.
+
+    Of each kind, the bytes of all tiles where they are most; of all kinds, those of the superstep in which they are most.
+    """
+    head = ("weights", "optimiser", "gradients", "history")
+    lines = [f"| | T | {' | '.join(f'{name} kB' for name in head)} | all kB | fullest tile kB | ms a batch |", "|---|---|" + "---|" * 7]
+    random = np.random.default_rng(0)
+    runs = {"float32": Way(), "weights": Way(HalfNumbers("nearest"))}
+    for trains, steps, ways in ((True, 1, WAYS), (True, 25, WAYS), (False, 25, runs)):
+        x = (random.random((steps, BATCH, inputs)) < 0.1).astype(np.float32)
+        for name, way in ways.items():
+            plan = plan_of(steps, way, x, trains=trains, hidden=hidden, machine=machine)
+            when = max(plan.memory_over_time, key=lambda moment: sum(moment.all_tiles.values()))
+            kinds = " | ".join(f"{max(moment.all_tiles[kind] for moment in plan.memory_over_time) / 1000:,.0f}" for kind in head)
+            tiles = f"{sum(when.all_tiles.values()) / 1000:,.0f} | {max(plan.tile_memory) / 1000:.1f}"
+            milliseconds = plan.cycles / plan.target.clock_hz * 1e3
+            lines.append(f"| {'training' if trains else 'run'}, {name} | {steps} | {kinds} | {tiles} | {milliseconds:.4f} |")
+    return "\n".join(lines)
+
+
+def drawn(found: Mapping[int, Mapping[str, np.ndarray]]) -> str:
+    """The losses over epochs as SVG, a panel for each number of steps: means over seeds, on a logarithmic scale."""
+    left, top, wide, high, between = 52, 26, 300, 220, 60
+    values = [ways[name][:, :, 0].mean(axis=0) for ways in found.values() for name in ways]
+    low, large = np.log10(min(v.min() for v in values)), np.log10(max(v.max() for v in values))
+    width = left + len(found) * (wide + between) + 120
+    lines = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {top + high + 44}" font-family="sans-serif" font-size="12">']
+    for panel, (steps, ways) in enumerate(found.items()):
+        x0 = left + panel * (wide + between)
+        lines.append(f'<text x="{x0 + wide / 2}" y="16" text-anchor="middle">loss, T = {steps}</text>')
+        for tick in (0.03, 0.1, 0.3, 1.0):
+            if low <= np.log10(tick) <= large:
+                y = top + high * (large - np.log10(tick)) / (large - low)
+                lines.append(f'<path d="M{x0} {y:.1f}h{wide}" stroke="#dddddd"/>')
+                lines.append(f'<text x="{x0 - 6}" y="{y + 4:.1f}" text-anchor="end">{tick:g}</text>')
+        for number, (name, losses) in enumerate(ways.items()):
+            means = np.log10(losses[:, :, 0].mean(axis=0))
+            each = wide / max(1, len(means) - 1)
+            points = " ".join(f"{x0 + each * e:.1f},{top + high * (large - m) / (large - low):.1f}" for e, m in enumerate(means))
+            lines.append(f'<polyline points="{points}" fill="none" stroke="{COLOURS[number]}" stroke-width="1.6"/>')
+            if panel == len(found) - 1:
+                lines.append(f'<text x="{x0 + wide + 12}" y="{top + 14 + 18 * number}" fill="{COLOURS[number]}">{name}</text>')
+        lines.append(f'<text x="{x0 + wide / 2}" y="{top + high + 30}" text-anchor="middle">epochs</text>')
+    return "\n".join([*lines, "</svg>", ""])
+
+
+def replaced(page: str, name: str, table: str) -> str:
+    """The page with another table between its marks."""
+    begin = BEGIN.format(name)
+    before, _, rest = page.partition(begin)
+    return f"{before}{begin}\n{table}\n{END}{rest.partition(END)[2]}"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--epochs", type=int, default=8)
-    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--epochs", type=int, default=12)
+    parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--machine", default="gc200")
-    parser.add_argument("--hidden", type=int, default=HIDDEN)
+    parser.add_argument("--inputs", type=int, default=784)
+    parser.add_argument("--hidden", type=int, default=1000)
+    parser.add_argument("--page", type=Path)
+    parser.add_argument("--plot", type=Path)
     chosen = parser.parse_args()
-    data = np.load(DIGITS)
-    for steps in (1, 4) if chosen.epochs else ():
-        curves(steps, chosen.epochs, chosen.seeds, data)
-    sizes(chosen.machine, chosen.hidden, data)
+    tables = {}
+    if chosen.epochs:
+        data = np.load(DIGITS)
+        found = {steps: curves(steps, chosen.epochs, chosen.seeds, data) for steps in (1, 4)}
+        tables["curves"] = curve_table(found)
+        if chosen.plot is not None:
+            chosen.plot.write_text(drawn(found), encoding="utf-8")
+        print(tables["curves"], flush=True)
+    tables["sizes"] = size_table(chosen.machine, chosen.inputs, chosen.hidden)
+    print(tables["sizes"], flush=True)
+    if chosen.page is not None:
+        page = chosen.page.read_text(encoding="utf-8")
+        for name, table in tables.items():
+            page = replaced(page, name, table)
+        chosen.page.write_text(page, encoding="utf-8")
 
 
 if __name__ == "__main__":

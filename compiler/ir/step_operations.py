@@ -5,7 +5,7 @@ See :mod:`snnc.compiler.ir.step_program` for the structure of a program.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from snnc.compiler.ir.arrays.sparse import Pattern
@@ -218,7 +218,9 @@ class NeuronAdjoint(_NeuronFields):
 
 @dataclass(frozen=True)
 class DenseInputGradient(_WeightedFields):
-    """``d_source[t - delay] += d_target[t] @ weight`` (dropped where t < delay)."""
+    """``d_source[t - delay] += d_target[t] @ weight`` (dropped where t < delay); of a `half` one, ``d_target`` is rounded to float16."""
+
+    half: bool = field(default=False, metadata={"optional": True})
 
 
 @dataclass(frozen=True)

@@ -36,6 +36,7 @@ from snnc.compiler.ir.graph import Array, FileLayout, Kind, Readout, Shape, Stat
 from snnc.compiler.ir.step_operations import BackwardOp, BufferValue, ForwardOp, OptimizerStep
 from snnc.compiler.losses import Loss
 from snnc.compiler.losses.optimizers import Optimizer
+from snnc.compiler.losses.weight_rounding import WeightRounding
 from snnc.compiler.neurons.kernel import Kernel
 from snnc.compiler.neurons.neuron import NeuronModel
 from snnc.compiler.neurons.surrogates.surrogate import Surrogate
@@ -179,3 +180,5 @@ class StepProgram:
     assumptions: tuple[str, ...]
     truncate: int | None = None
     """K: no gradient flows from step t to earlier steps if t is a multiple of K; None: through all steps."""
+    rounding: WeightRounding | None = field(default=None, metadata={"optional": True})
+    """How updates of parameters that are `half` are rounded; None if there are none."""

@@ -127,4 +127,4 @@ def bias_gradient(op: ConnectionOp, gradient: str) -> AnyBiasGradient:
 
 def _adjoint(kind: Any, op: ConnectionOp, **more: str) -> Any:
     """Return an operation of `kind` with the fields of the same name of `op`."""
-    return kind(**{f.name: getattr(op, f.name) for f in fields(kind) if f.name not in more}, **more)
+    return kind(**{f.name: getattr(op, f.name) for f in fields(kind) if f.name not in more and hasattr(op, f.name)}, **more)

@@ -1,32 +1,54 @@
-"""Numbers that a program stores as float16 if its precision asks for it. Sums, running states and updated values are float32.
+"""Numbers that a program stores as float16 if its precision asks for it. Sums and running states are float32.
 
-A program that trains rounds its history. A program that only runs has no history, and rounds the weights of its dense connections. Weights
-that are updated stay float32: an update below half a unit in the last place would be lost.
+By default a program that trains rounds its history. A program that only runs has no history, and rounds the weights of its dense
+connections. Weights that are updated stay float32 unless they are asked for: an update below half a unit in the last place is lost,
+rounded at random, or kept beside the weight (:mod:`snnc.compiler.losses.weight_rounding`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
-from typing import Final, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
 
-from snnc.compiler.errors import HalfRangeError, NothingRoundedError
+from snnc.compiler.errors import HalfNumbersError, HalfRangeError, NothingRoundedError
 from snnc.compiler.ir.plan import Precision
+from snnc.compiler.ir.step_operations import BackwardOp, DenseInputGradient, InputGradient
 from snnc.compiler.ir.step_program import ConnectionInfo, Parameter, StepProgram
+from snnc.compiler.losses.weight_rounding import LARGEST, WeightRounding
+from snnc.compiler.lowering.half_numbers import HalfNumbers, half_text
 
-LARGEST: Final = float(np.finfo(np.float16).max)
+Half: TypeAlias = Literal["history", "weights", "deltas"]
+"""``"history"``: states and values of all steps that the adjoint reads; ``"weights"``: those of dense connections; ``"deltas"``: what their
+sources read of their targets."""
 
-Half: TypeAlias = Literal["history", "weights"]
-"""``"history"``: states and values of all steps that the adjoint reads; ``"weights"``: those of dense connections."""
+
+def halves_of(precision: Precision, half: HalfNumbers | None = None, *, trains: bool) -> tuple[Half, ...]:
+    """Return what a program keeps as float16: what was asked for, or what its precision says.
+
+    Raises
+    ------
+    HalfNumbersError
+        The program does not train, and something of training was asked for.
+    """
+    if half is None:
+        if precision != "float16":
+            return ()
+        return ("history",) if trains else ("weights",)
+    if not trains and (half.pasts or half.deltas or half.weights != "nearest"):
+        raise HalfNumbersError(
+            f"half is {half_text(half)!r}, and nothing is trained, so there are weights alone, which are rounded to the nearest; "
+            "give half='weights', or a loss (--loss ce_count)."
+        )
+    kinds: tuple[tuple[Half, bool], ...] = (("history", half.pasts), ("weights", half.weights is not None), ("deltas", half.deltas))
+    return tuple(kind for kind, wanted in kinds if wanted)
 
 
-def halves_of(precision: Precision, *, trains: bool) -> tuple[Half, ...]:
-    """Return the kinds of numbers that a program of this precision stores as float16."""
-    if precision != "float16":
-        return ()
-    return ("history",) if trains else ("weights",)
+def rounding_of(half: HalfNumbers | None, seed: int) -> WeightRounding | None:
+    """Return how updates of weights that are kept as float16 are rounded; None where there are none."""
+    return None if half is None or half.weights is None else WeightRounding(half.weights, seed)
 
 
 def check_halves(half: Collection[Half], program: StepProgram) -> None:
@@ -41,6 +63,19 @@ def check_halves(half: Collection[Half], program: StepProgram) -> None:
         check_past(any(p.kernel.rounded for p in program.populations), program)
     if "weights" in half:
         check_dense(program)
+    if "deltas" in half and not any(isinstance(op, DenseInputGradient) and op.half for op in program.backward):
+        raise NothingRoundedError(
+            f"{program.name!r} has no dense connection that sends a gradient back from a target from which no other kind of connection "
+            "does, and only deltas of such targets are rounded; leave deltas out of half."
+        )
+
+
+def half_deltas(program: StepProgram) -> tuple[BackwardOp, ...]:
+    """Return the backward operations with deltas rounded to float16 where dense connections alone send them back."""
+    others = {op.target for op in program.backward if isinstance(op, InputGradient) and not isinstance(op, DenseInputGradient)}
+    return tuple(
+        replace(op, half=True) if isinstance(op, DenseInputGradient) and op.target not in others else op for op in program.backward
+    )
 
 
 def check_past(found: bool, program: StepProgram) -> None:
@@ -68,8 +103,7 @@ def check_dense(program: StepProgram) -> None:
     """
     if not any(connection.kind == "dense" for connection in program.connections):
         raise NothingRoundedError(
-            f"{program.name!r} has no dense connection, and a program that does not train rounds only weights of dense connections; "
-            "leave precision out."
+            f"{program.name!r} has no dense connection, and only weights of dense connections are rounded; leave precision or half out."
         )
 
 

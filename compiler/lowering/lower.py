@@ -28,9 +28,10 @@ from snnc.compiler.ir.step_program import (
 from snnc.compiler.ir.verify import verify
 from snnc.compiler.losses import Loss
 from snnc.compiler.losses.optimizers import Optimizer, is_frozen
+from snnc.compiler.losses.weight_rounding import WeightRounding
 from snnc.compiler.lowering.composed_loss import with_loss_output
 from snnc.compiler.lowering.connection_operations import connection_op, fills, kind_of, weights_of
-from snnc.compiler.lowering.halves import Half, check_halves, half_weights
+from snnc.compiler.lowering.halves import Half, check_halves, half_deltas, half_weights
 from snnc.compiler.lowering.lower_backward import Backward, Trained, check_groups, find_trained, lower_backward
 from snnc.compiler.lowering.spike_limits import SpikeLimit, limit_values, spike_sources
 from snnc.compiler.lowering.statistics import check_order, with_statistics
@@ -59,6 +60,7 @@ def lower(
     truncate: int | None = None,
     limit: SpikeLimit | None = None,
     half: Collection[Half] = (),
+    rounding: WeightRounding | None = None,
 ) -> StepProgram:
     """Verify `graph`, run the default flow of passes over it and write it as a step program.
 
@@ -89,6 +91,8 @@ def lower(
         Largest number of spikes that a source sends in a step (:mod:`snnc.compiler.lowering.spike_limits`); None: all are sent.
     half
         Numbers that are stored as float16, see :mod:`snnc.compiler.lowering.halves`.
+    rounding
+        How updates of weights that are stored as float16 are rounded; None: to the nearest.
 
     Raises
     ------
@@ -114,7 +118,10 @@ def lower(
     if loss is not None and optimizer is not None:
         check_groups(optimizer, program.parameters.values())
     if "weights" in half:
-        program = replace(program, parameters=half_weights(program.parameters, program.connections))
+        kept = (rounding or WeightRounding()) if program.update else None
+        program = replace(program, parameters=half_weights(program.parameters, program.connections), rounding=kept)
+    if "deltas" in half:
+        program = replace(program, backward=half_deltas(program))
     check_halves(half, program)
     fixed = graph.steps if steps is None else steps
     return replace(program, loss=loss, optimizer=rule, steps=fixed, truncate=truncate)

@@ -14,6 +14,7 @@ from snnc.compiler.machines.target import Target
 from snnc.compiler.tiles.baselines import SNNC, check_strategy
 from snnc.compiler.tiles.misfit_errors import baseline_misfit_error, misfit_error
 from snnc.compiler.tiles.network import BusSource, describe
+from snnc.compiler.tiles.placement.choices import check_pairs
 from snnc.compiler.tiles.placement.quick_estimates import HOPELESS, Populations, QuickEstimate, QuickEstimates, Rival
 from snnc.compiler.tiles.placement.search import EFFORT, EXACT_PRICES, QUICK_EXACT_PRICES, Search
 from snnc.compiler.tiles.plan_writer import write_estimate, write_plan
@@ -147,6 +148,7 @@ def make_plan(
     check_streaming(target, streaming)
     network = describe(program, training)
     check_length(network, target, steps, batch)
+    check_pairs(network, batch)
     check_names(network, activity, capacity, support, gradient_capacity, counts, support_counts)
     schedule = make_schedule(network)
     measured = (rates or {}, counts or {}, support_counts or {}, patterns or {})

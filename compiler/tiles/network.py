@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from snnc.compiler.ir.arrays.indexed_maps import IndexedOp
+from snnc.compiler.ir.arrays.sizes import FLOAT, HALF
 from snnc.compiler.ir.graph import Kind
 from snnc.compiler.ir.step_operations import (
     ConvolveBiasGradient,
+    DenseInputGradient,
     Fill,
     InputGradient,
     NeuronStep,
@@ -21,6 +23,7 @@ from snnc.compiler.ir.step_operations import (
 from snnc.compiler.ir.step_program import ConnectionInfo, PopulationInfo, StepProgram
 from snnc.compiler.losses.external import ExternalLoss
 from snnc.compiler.losses.update_rules import rule_of
+from snnc.compiler.losses.weight_rounding import Rounding
 from snnc.compiler.lowering.gradient_support import support_bounds
 from snnc.compiler.lowering.sparse_values import reads_sparse_values
 from snnc.compiler.neurons.kernel import Kernel
@@ -78,6 +81,13 @@ class Link:
     """Whether it is dense and reads sums of spikes, which are mostly 0."""
     half: bool = False
     """Whether its weights are float16."""
+    half_deltas: bool = False
+    """Whether its source reads deltas as float16, two samples a word."""
+
+    @property
+    def delta_bytes(self) -> int:
+        """Bytes of a delta that its source reads."""
+        return HALF if self.half_deltas else FLOAT
 
     @property
     def chooses(self) -> bool:
@@ -235,6 +245,20 @@ class MappedNetwork:
     """Whether gradients of several batches are summed before an update."""
     square: int = 0
     """Worker cycles in which a gradient is added to the norm of all gradients; 0 if no norm is needed."""
+    scaled: bool = False
+    """Whether the gradient of the loss is multiplied by a factor."""
+    rounding: Rounding | None = None
+    """How updates of weights that are float16 are rounded; None if no such weight is updated."""
+
+    @property
+    def half_weights(self) -> bool:
+        """Whether weights of dense connections are float16."""
+        return any(link.half for link in self.links)
+
+    @property
+    def half_deltas(self) -> bool:
+        """Whether any source reads deltas as float16, so that blocks have samples in pairs."""
+        return any(link.half_deltas for link in self.links)
 
     @property
     def kept(self) -> int:
@@ -277,6 +301,8 @@ def describe(program: StepProgram, training: bool | None = None) -> MappedNetwor
     links = tuple(_link(program, c, sources[c.source_buffer], training) for c in program.connections)
     shape = loss_shape(program)
     external = training and shape.external
+    scaled = rule is not None and rule.loss_scale is not None and not external
+    measured = scaled or (rule is not None and rule.clip_norm is not None)
     loss = next((o for o in program.outputs if o.id == program.loss_output), None)
     return MappedNetwork(
         layers=tuple(_layer(program, p, links, training) for p in program.populations),
@@ -288,9 +314,11 @@ def describe(program: StepProgram, training: bool | None = None) -> MappedNetwor
         else None,
         loss=shape,
         moments=len(rule.moments) if rule is not None and not external else 0,
-        update=0 if external else SGD_CYCLES if rule is None else update_cycles(rule, accumulates=accumulates and rule.clip_norm is None),
+        update=0 if external else SGD_CYCLES if rule is None else update_cycles(rule, accumulates=accumulates and not measured),
         accumulates=accumulates and not external,
         square=0 if rule is None or external else square_cycles(rule, accumulates=accumulates),
+        scaled=scaled,
+        rounding=program.rounding.kind if training and not external and program.rounding is not None else None,
     )
 
 
@@ -339,6 +367,7 @@ def _link(program: StepProgram, connection: ConnectionInfo, source: BusSource, t
         input_gradient=any(isinstance(op, InputGradient) for op in mine),
         indexed=indexed,
         sparse_values=reads_sparse_values(program, connection),
+        half_deltas=any(isinstance(op, DenseInputGradient) and op.half for op in mine),
         half=connection.weight is not None and program.parameters[connection.weight].half,
     )
 
@@ -396,14 +425,31 @@ def learned_elements(layer: Layer) -> Mapping[str, int]:
     return {**found, "bias": layer.learnable_neuron_parameters}
 
 
-def learned_rows(layer: Layer) -> list[int]:
-    """Values a neuron of every learned parameter that has some for each neuron: the inputs of a dense connection, else 1."""
+class LearnedRows(NamedTuple):
+    """Values a neuron of a learned parameter, and whether they are float16."""
+
+    rows: int
+    half: bool
+
+
+def learned_parameters(layer: Layer) -> list[LearnedRows]:
+    """Every learned parameter that has values for each neuron: the inputs of a dense connection, else 1."""
     links = [
-        link.inputs if link.dense else 1
+        LearnedRows(link.inputs if link.dense else 1, link.half)
         for link in layer.incoming
         if link.weight_gradient and link.indexed is None and (link.dense or link.weight_elements > 1)
     ]
-    return links + [1] * layer.learnable_neuron_parameters
+    return links + [LearnedRows(1, False)] * layer.learnable_neuron_parameters
+
+
+def learned_rows(layer: Layer) -> list[int]:
+    """The values a neuron of each of them."""
+    return [found.rows for found in learned_parameters(layer)]
+
+
+def half_elements(layer: Layer) -> int:
+    """Learned values of a neuron that are float16."""
+    return sum(found.rows for found in learned_parameters(layer) if found.half)
 
 
 def learned_scalars(layer: Layer) -> int:
@@ -411,4 +457,16 @@ def learned_scalars(layer: Layer) -> int:
     return layer.learnable_scalars + sum(link.weight_gradient and link.one_to_one and link.weight_elements == 1 for link in layer.incoming)
 
 
-__all__ = ["BusSource", "Layer", "Link", "MappedNetwork", "describe", "learned_elements", "learned_rows", "learned_scalars"]
+__all__ = [
+    "BusSource",
+    "Layer",
+    "LearnedRows",
+    "Link",
+    "MappedNetwork",
+    "describe",
+    "half_elements",
+    "learned_elements",
+    "learned_parameters",
+    "learned_rows",
+    "learned_scalars",
+]

@@ -14,7 +14,7 @@ from snnc.compiler.tiles.exchange.traffic import Layout
 from snnc.compiler.tiles.gradients.packing import packing_of
 from snnc.compiler.tiles.host_io.streaming import streaming_bytes
 from snnc.compiler.tiles.network import Layer, Link
-from snnc.compiler.tiles.placement.grouping import column_groups, sample_groups, split, split_samples
+from snnc.compiler.tiles.placement.grouping import column_groups, split, split_samples
 from snnc.compiler.tiles.placement.search import Priced
 from snnc.compiler.tiles.placement.tile_range import TileRange
 from snnc.compiler.tiles.problem import MappingProblem
@@ -137,7 +137,7 @@ def _blocks(problem: MappingProblem, where: TileRange) -> Iterator[Block]:
     groups = column_groups(where.neurons, where.columns).tolist()
     for replica, (sample, samples) in enumerate(where.samples):
         tiles = where.of(replica).tolist()
-        shares = sample_groups(where.neurons, where.columns, problem.target.workers, samples).tolist()
+        shares = problem.sample_groups(where.neurons, where.columns, samples).tolist()
         first = 0
         for index, neurons in enumerate(where.neurons.tolist()):
             parts = list(split_samples(samples, shares[index], paired=where.paired))

@@ -16,7 +16,7 @@ from snnc.compiler.machines.target import Target
 from snnc.compiler.tiles.exchange.chip_links import Routes, find_routes
 from snnc.compiler.tiles.memo import Memo
 from snnc.compiler.tiles.network import BusSource, Layer, Link, MappedNetwork
-from snnc.compiler.tiles.placement.grouping import Floats
+from snnc.compiler.tiles.placement.grouping import Floats, Ints, sample_groups
 from snnc.compiler.tiles.relays.buses import Bus, store_bytes, store_lives
 from snnc.compiler.tiles.schedule.further_windows import FurtherWindows, WindowSizes, numbers_of_relay
 from snnc.compiler.tiles.schedule.schedule import TileSchedule
@@ -278,6 +278,14 @@ class MappingProblem:
     def whole_deltas_into(self, layer: Layer) -> tuple[tuple[str, int], ...]:
         """Those that every tile of `layer` reads completely."""
         return tuple(dict.fromkeys((link.target, link.port) for link in layer.outgoing if self.copies(link) and link.indexed is None))
+
+    def sample_groups(self, neurons: Any, limit: Any, samples: Any) -> Ints:
+        """Sample groups of each column group of a tile, see :func:`~snnc.compiler.tiles.placement.grouping.sample_groups`."""
+        return sample_groups(neurons, limit, self.target.workers, samples, pairs=self.network.half_deltas)
+
+    def delta_bytes(self, target: str, port: int) -> int:
+        """Bytes of a delta that sources read of a population's current."""
+        return next(link.delta_bytes for link in self.by_id[target].incoming if link.port == port and self.copies(link))
 
     def ring_slots(self, source: BusSource) -> int:
         """Steps of output gradient pending at once: ``1 + (largest lag - 1) // R``; 0 when no connection sends one back."""

@@ -50,6 +50,7 @@ SETTINGS = {
     for one in training_context(loss, optimizer)["settings"]
 }
 """Those of all losses and optimisers."""
+HALVES = ("halves", "half_weights", "half_updates")
 
 
 def runtime(target):
@@ -98,7 +99,7 @@ def test_the_parts_that_all_codelets_share_compile_without_a_codelet(tmp_path):
     shared = (
         source_templates()
         .from_string(text)
-        .render(title="none", plan={"target": {"workers": 6}}, sweep=sweeps, summands=SUMMANDS, halves=True, half_weights=True)
+        .render(title="none", plan={"target": {"workers": 6}}, sweep=sweeps, summands=SUMMANDS, **dict.fromkeys(HALVES, True))
     )
     optional = [(runtime("poplar") / "codelets" / f"{name}.hpp").read_text() for name in ("gradient_helpers", "indexed_runs")]
     source.write_text("\n".join([shared, *optional]))

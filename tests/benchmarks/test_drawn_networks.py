@@ -10,7 +10,7 @@ SCRIPTS = Path(__file__).parents[2] / "benchmarks" / "scripts"
 SEED = int(os.environ.get("SNNC_DRAWN_SEED", "1"))
 """Which networks the wide run draws."""
 KNOWN = ("mixed:101", "mixed:210", "random:103", "random:208")
-"""Each was outside: shared weights that several tiles own, a skip of several steps, biases that one replica owns whole, spikes that are dropped."""
+"""Each was outside: shared weights that several tiles own, a skip of several steps, biases that one replica owns whole, dropped spikes."""
 
 
 @pytest.fixture(scope="module")

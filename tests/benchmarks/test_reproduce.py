@@ -5,9 +5,13 @@ import json
 
 import pytest
 
+from snnc.benchmarks.log import logged_runs
+from snnc.benchmarks.nets import benchmark
 from snnc.benchmarks.reproduce import command
 from snnc.benchmarks.reproduce.claims import CLAIMS, verdicts
 from snnc.benchmarks.reproduce.command import chosen_figures, reproduce
+from snnc.benchmarks.reproduce.emulated import emulate_small
+from snnc.benchmarks.reproduce.energy import energies, least_joules, synaptic_work
 from snnc.benchmarks.reproduce.figure import Row
 from snnc.benchmarks.reproduce.figures import FIGURES
 from snnc.benchmarks.reproduce.figures.plans import dense_bound, plan_row
@@ -20,6 +24,9 @@ def planned(row, ms=2.0):
     """A result as a row of plans has it, or one of a neuron model."""
     if row.work == "neuron":
         return {**row.given, "target": "gc200", "samples_per_s": 100.0, "step_ms": ms, "peak_tile_bytes": 1, "steps": 25}
+    if row.work == "emulate":
+        numbers = {f"{kind}_{what}": 1000 for kind in ("predicted", "emulated") for what in ("cycles", "bytes")}
+        return {**row.given, **numbers, "target": "48 tiles x 1"}
     about = {"net": row.given["name"], "target": "gc200", "ipus": 1, "batch": 48, "steps": 100, "activity": {}}
     return about | {"fits": True, "step_ms": ms, "neurons": 1000, "memory_bytes": {"states": 2**20}}
 
@@ -116,3 +123,45 @@ def test_a_row_maps_its_network():
 def test_an_unknown_figure_is_refused_with_the_names():
     with pytest.raises(BenchError, match="activity"):
         chosen_figures("nothing")
+
+
+def test_energies_of_products_follow_from_counts_and_published_numbers():
+    case = benchmark("logged-h2-a5")
+    known = energies()
+    dense = synaptic_work(case, events=False)
+    sizes = [(2312, 1466), (1466, 1466), (1466, 10)]
+    products = sum(a * b for a, b in sizes) * case.steps * case.batch
+    assert dense.accumulates == pytest.approx(2 * products)
+    assert dense.multiplications == pytest.approx(products - 2312 * 1466 * case.steps * case.batch)
+    sparse = synaptic_work(case, events=True)
+    assert sparse.multiplications == dense.multiplications
+    assert sparse.accumulates < 0.1 * dense.accumulates
+    each = 0.9 + 3.7 + 2 * 5.0
+    assert least_joules(dense, known, events=False) == pytest.approx(1e-12 * each * (dense.accumulates + dense.multiplications))
+
+
+def test_each_energy_has_a_source():
+    known = energies()
+    assert set(known.sources) == {*known.picojoules, *known.watts}
+    assert all(len(source) > 20 for source in known.sources.values())
+
+
+@pytest.mark.parametrize("dense", [False, True])
+def test_a_small_network_is_emulated_as_predicted(dense):
+    found = emulate_small(0.1, dense=dense)
+    assert found["predicted_cycles"] == pytest.approx(found["emulated_cycles"], rel=0.05)
+    assert found["predicted_bytes"] == pytest.approx(found["emulated_bytes"], rel=0.01)
+    if not dense:
+        assert all(rate > 0.01 for rate in found["realised_activity"].values())
+
+
+def test_every_published_point_stands_beside_ours():
+    points = {figure.name: figure.points(results_of(FIGURES)) for figure in FIGURES}
+    published = {p.about["net"]: p.y for p in points["layers"] if p.kind == "published"}
+    assert published == pytest.approx({run.name: 1e3 * 48 / run.logged_ms for run in logged_runs()})
+    for run in logged_runs():
+        kinds = {p.kind for p in points["layers"] if p.x == run.name.removeprefix("logged-") and p.y is not None}
+        assert kinds == {"published", "predicted"}
+    quoted = [p for p in points["neuron-models"] if p.kind == "published"]
+    assert [p.y for p in quoted] == [60_000]
+    assert any(p.kind == "predicted" and p.x == quoted[0].x for p in points["neuron-models"])

@@ -26,7 +26,7 @@ from snnc.compiler.ir.step_program import ConnectionInfo, PopulationInfo
 from snnc.compiler.tiles.indexed.tables import TableForm
 from snnc.compiler.tiles.network import Link
 from snnc.compiler.tiles.vertices.block_code import BackwardCode, BlockCode, backward_code, half_states
-from snnc.compiler.tiles.vertices.block_vertices import backward, sends_deltas, source_gradient, weight_round
+from snnc.compiler.tiles.vertices.block_vertices import backward, sends_deltas, sends_halves, source_gradient, weight_round
 from snnc.compiler.tiles.vertices.loops import LoopsByPlace
 
 
@@ -104,7 +104,8 @@ def _deltas(
         values[f"delta{port}"] = f"{local}[b.index]"
         stores.append({"name": f"delta{port}[n]", "value": f"d_i{port}"})
         if sends_deltas(links, port):
-            made = f'layout.matrix({population.id}, "d_{current}")'
+            half = sends_halves(links, port)
+            made = f'layout.{"half_" if half else ""}matrix({population.id}, "d_{current}")'
             values[f"sent{port}"] = f"Layout::own({assembly.variable('Matrix', f'd_{current}', made, 'the same, for its sources')}, b)"
             sent.append({"name": f"sent{port}[c * samples + s]", "value": f"d_i{port}"})
     return sent
@@ -263,6 +264,9 @@ def _add_source_gradient(net: PoplarNetwork, assembly: Assembly, population: Pop
                 "output": step.outputs.index(connection.source_buffer),
                 "template": connection.kind if tables is None else "maximum" if link.chooses else "indexed",
                 "weight_times": times,
+                "delta": "half" if link.half_deltas else "float",
+                "stored": "half" if link.half else "float",
+                "stride": f"even(outputs{index})" if link.half else f"outputs{index}",
                 **({} if tables is None else table_body(net, connection.id, index, source=True)),
             }
         )

@@ -49,6 +49,7 @@ class Incoming(BlockLink):
             "weight_times": "" if size == 0 else f"{weight} * ",
             "gradient_index": "0" if shared else "c",
             **(self.tables or {}),
+            "rounds": str(self.link.half_deltas).lower(),
             "begin": "",
             "end": "",
             "biased": False,

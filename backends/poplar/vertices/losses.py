@@ -11,7 +11,7 @@ from snnc.backends.poplar.errors import UnsupportedOnPoplarError
 from snnc.backends.poplar.network import PoplarNetwork
 from snnc.backends.poplar.parts import Assembly, Body, VertexLoop, class_name, connected
 from snnc.backends.poplar.vertices.composed_loss import composed_context
-from snnc.backends.poplar.vertices.updates import add_accumulation, rate_numbers, scheduled
+from snnc.backends.poplar.vertices.updates import add_accumulation, rate_numbers, scaled, scheduled
 from snnc.compiler.losses import Loss, MeanSquaredCount
 from snnc.compiler.losses.composed import Composed
 from snnc.compiler.tiles.losses import LossShape, loss_shape
@@ -52,13 +52,38 @@ def add_loss(net: PoplarNetwork, assembly: Assembly) -> Body:
         'tensor("optimizer_step", SNNC_SETTING, {1}, optimizer_step, {}, true, SNNC_INT32);',
         _target_input(net.program.loss, shape),
     ]
+    _add_factor(net, assembly)
     _add_vertices(net, assembly, population.id, output.record, shape, loss["parts"])
     adds, rates = loss_sum(net.costs), scheduled(net)
     total = connected(adds, {"losses": "losses.all", "total": "loss[0]", "count": f"BATCH * {loss['parts']}"})
     assembly.loop("loss", VertexLoop("their sum", *_ONE, "loss_sum", class_name(adds), _TILE, total))
-    fields = connected(rates, {"lr": "lr[0]", "step": "optimizer_step[0]", "rates": "rates", **add_accumulation(net, assembly)})
+    factor = {"loss_scale": "loss_scale[0]"} if scaled(net) else {}
+    fields = connected(rates, {"lr": "lr[0]", "step": "optimizer_step[0]", "rates": "rates", **add_accumulation(net, assembly), **factor})
     assembly.loop("loss", VertexLoop("the learning rate", *_ONE, "loss_sum", class_name(rates), _TILE, fields))
     return loss
+
+
+def _add_factor(net: PoplarNetwork, assembly: Assembly) -> None:
+    """The factor of a scaled loss, and what is counted of its updates."""
+    optimizer = net.program.optimizer
+    if not scaled(net) or optimizer is None or optimizer.loss_scale is None:
+        return
+    numbers = {
+        "loss_scale": ("FLOAT", "factor of the loss's gradient"),
+        "gradient_scale": ("FLOAT", "factor of the last gradients"),
+        "good_updates": ("INT", "updates since the factor changed"),
+        "skipped_updates": ("INT", "updates that were skipped, because a gradient was not finite"),
+    }
+    for name, (kind, about) in numbers.items():
+        assembly.variable("Tensor", name, f'layout.on_tile(poplar::{kind}, {{1}}, "{name}", {_TILE})', about)
+    factor = c_literal(optimizer.loss_scale.factor)
+    assembly.tensors += [
+        'tensor("loss_scale", SNNC_SETTING, {1}, loss_scale, {}, true);',
+        f'begins("loss_scale", {factor});',
+        'tensor("good_updates", SNNC_SETTING, {1}, good_updates, {}, true, SNNC_INT32);',
+        'tensor("gradient_scale", SNNC_RESULT, {1}, gradient_scale, {}, false);',
+        'counter("skipped_updates", skipped_updates);',
+    ]
 
 
 def _add_targets(net: PoplarNetwork, assembly: Assembly, shape: LossShape) -> None:
@@ -102,7 +127,9 @@ def _add_vertices(net: PoplarNetwork, assembly: Assembly, population: str, recor
         read = {**shown, **records} if shape.reads_steps else shown
     on_tiles("FLOAT", "losses", parts)
     written = {"adjoint": f"of_sample({population}, d_{record}, STEPS, i)", "loss": "losses[i]"}
-    add("loss_samples", sample_loss(net.costs, shape), {**read, **places, **targets, **written, "classes": shape.width})
+    written |= {"loss_scale": "loss_scale[0]"} if scaled(net) else {}
+    vertex = sample_loss(net.costs, shape, scaled=scaled(net))
+    add("loss_samples", vertex, {**read, **places, **targets, **written, "classes": shape.width})
 
 
 def loss_context(loss: Loss | None, shape: LossShape, batch: int, steps: int, workers: int) -> Body:

@@ -9,20 +9,28 @@ from snnc.backends.codegen.printing import c_literal
 from snnc.backends.codegen.updates import printed_rule
 from snnc.backends.poplar.network import PoplarNetwork
 from snnc.backends.poplar.parts import Assembly, Body, CodeletField, VertexLoop, class_name, connected
-from snnc.backends.poplar.vertices.updates import FACTOR, accumulates, clips, updated, width
+from snnc.backends.poplar.vertices.updates import FACTOR, accumulates, clips, scaled, updated, width
 from snnc.compiler.losses.update_rules import NORM_EPSILON
 from snnc.compiler.tiles.vertices.loss_vertices import loss_sum
-from snnc.compiler.tiles.vertices.parameter_vertices import clip, squares
+from snnc.compiler.tiles.vertices.parameter_vertices import clip, judge_update, squares
 
 _SQUARES: Final = "square_gradients"
-_TITLES: Final = {_SQUARES: "U1 squares", "norm_of_tiles": "U1 norm of tiles", "norm_of_chips": "U1 norm of chips", "norm": "U1 norm"}
+_JUDGED: Final = "judge_update"
+_TITLES: Final = {
+    _SQUARES: "U1 squares",
+    "norm_of_tiles": "U1 norm of tiles",
+    "norm_of_chips": "U1 norm of chips",
+    "norm": "U1 norm",
+    _JUDGED: "U1 loss scale",
+}
 
 
 def norm_sets(net: PoplarNetwork) -> dict[str, str]:
     """Compute sets between the gradients and a clipped update, in order, with their titles."""
     if not clips(net):
         return {}
-    return {name: title for name, title in _TITLES.items() if name != "norm_of_chips" or net.plan.target.chips > 1}
+    left_out = {"norm_of_chips": net.plan.target.chips == 1, _JUDGED: not scaled(net)}
+    return {name: title for name, title in _TITLES.items() if not left_out.get(name)}
 
 
 def add_norm(net: PoplarNetwork, assembly: Assembly) -> None:
@@ -31,10 +39,11 @@ def add_norm(net: PoplarNetwork, assembly: Assembly) -> None:
         return
     assembly.variable("std::unique_ptr<SquareSums>", "square_sums", "std::make_unique<SquareSums>(graph)", "what the norm is made of")
     assembly.variable("Tensor", FACTOR.removesuffix("[0]"), 'layout.on_tile(poplar::FLOAT, {1}, "clip_factor", 0)', "of all gradients")
-    loops, vertex = assembly.loops.get("update", []), squares(net.costs, accumulates=accumulates(net))
+    loops, vertex = assembly.loops.get("update", []), squares(net.costs, accumulates=accumulates(net), scaled=scaled(net))
     measured = []
+    updates = {class_name(updated(net, half=half)) for half in (False, True)}
     for index, loop in enumerate(loops):
-        if loop.codelet != class_name(updated(net)):
+        if loop.codelet not in updates:
             continue
         given = {f.name: f.value for f in loop.fields}
         values = {f.name: given[f.name] for f in vertex.fields if f.name in given}
@@ -62,15 +71,27 @@ def _sums(net: PoplarNetwork) -> list[VertexLoop]:
         sums = ("SquareSum", item, every, f"norm_of_{part}", class_name(adds), f"{item}.tile")
         found.append(VertexLoop(f"squares of {part}", *sums, connected(adds, of)))
     whole = {"squares": "square_sums->all()", "factor": FACTOR, "count": "square_sums->all().numElements()"}
-    return [*found, VertexLoop("the factor", "", "", "", "norm", class_name(factor), "0", connected(factor, whole))]
+    found.append(VertexLoop("the factor", "", "", "", "norm", class_name(factor), "0", connected(factor, whole)))
+    return [*found, *(_judged(net) if scaled(net) else [])]
+
+
+def _judged(net: PoplarNetwork) -> list[VertexLoop]:
+    """What changes the factor of the loss."""
+    vertex = judge_update(net.costs, accumulates=accumulates(net))
+    places = {"factor": FACTOR, "step": "optimizer_step[0]", "good": "good_updates[0]", "skipped": "skipped_updates[0]"}
+    places |= {"loss_scale": "loss_scale[0]", "gradient_scale": "gradient_scale[0]"}
+    places |= {"batches": "batches[0]"} if accumulates(net) else {}
+    return [VertexLoop("updates that are skipped", "", "", "", _JUDGED, class_name(vertex), "0", connected(vertex, places))]
 
 
 def norm_codelets(net: PoplarNetwork) -> list[Body]:
     """The codelets of the squares and of the factor."""
     optimizer = net.program.optimizer
-    if optimizer is None or optimizer.clip_norm is None or not clips(net):
+    if optimizer is None or not clips(net):
         return []
-    vertices = {"vertex": squares(net.costs, accumulates=accumulates(net)), "factor": clip(net.costs)}
-    numbers = {"norm": c_literal(optimizer.clip_norm), "epsilon": c_literal(NORM_EPSILON)}
+    vertices = {"vertex": squares(net.costs, accumulates=accumulates(net), scaled=scaled(net)), "factor": clip(net.costs)}
+    limit = "" if optimizer.clip_norm is None else c_literal(optimizer.clip_norm)
     rule = printed_rule(optimizer, gradient="gradient[i]")
+    numbers: Body = {"norm": limit, "epsilon": c_literal(NORM_EPSILON), "scaled": rule.loss_scale}
+    numbers |= {"judge": judge_update(net.costs, accumulates=accumulates(net))} if scaled(net) else {}
     return [{"template": "norms", "rule": rule, "accumulates": accumulates(net), "width": width(net), **vertices, **numbers}]

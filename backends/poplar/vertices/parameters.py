@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from snnc.backends.poplar.network import PoplarNetwork
-from snnc.backends.poplar.parts import Assembly, VertexLoop, class_name, connected
-from snnc.backends.poplar.vertices.updates import FACTOR, clips, connected_update, optimizer_arrays, rates_of
+from snnc.backends.poplar.parts import Assembly, Values, VertexLoop, class_name, connected
+from snnc.backends.poplar.vertices.updates import FACTOR, clips, connected_update, keeps_remainder, optimizer_arrays, rates_of
 from snnc.compiler.ir.step_program import ConnectionInfo
+from snnc.compiler.losses.weight_rounding import REMAINDER, parameter_key
 from snnc.compiler.tiles.vertices.parameter_vertices import pack_rows, sum_private, weight_rows
 
 WEIGHT_ROWS: Final = "weights_to_sources"
@@ -39,8 +40,11 @@ class PlacedParameter:
     @property
     def layout_function(self) -> str:
         """How it lies: the layout's function."""
-        if self.half:
-            return "half_weights"
+        return "half_weights" if self.half else self.summed
+
+    @property
+    def summed(self) -> str:
+        """The same for sums of its gradient, which are float32."""
         return "weights" if self.form == "dense" else "rows"
 
 
@@ -123,10 +127,7 @@ def _gradient(net: PoplarNetwork, assembly: Assembly, placed: PlacedParameter) -
         total = f"{sums}.range(0, 1)"
     else:
         sums = assembly.variable(
-            "Sums",
-            f"d_{name}",
-            f'layout.block_{placed.layout_function}({p}, "d_{name}", {placed.rows})',
-            f"private gradients of {placed.label}",
+            "Sums", f"d_{name}", f'layout.block_{placed.summed}({p}, "d_{name}", {placed.rows})', f"private gradients of {placed.label}"
         )
         assembly.forget("backward", f"{sums}.others")
         total, order = f"totals({p}, {sums})", f"first_replica({p}, {order})"
@@ -151,7 +152,7 @@ def _update(net: PoplarNetwork, assembly: Assembly, placed: PlacedParameter) -> 
         "count": 1 if shared else f"own_share({p}, {name}, g).numElements()",
         "parts": parts,
     }
-    for moment in optimizer_arrays(net):
+    for moment in [*optimizer_arrays(net), *([REMAINDER] if placed.half and keeps_remainder(net) else [])]:
         kept = f"{name}_{moment}"
         if shared:
             assembly.variable("Tensor", kept, f'layout.on_tile(poplar::FLOAT, {{1}}, "{kept}", {p}.groups[0].tile)')
@@ -164,9 +165,25 @@ def _update(net: PoplarNetwork, assembly: Assembly, placed: PlacedParameter) -> 
         values[moment] = kept if shared else f"{kept}[g.index]"
     tile, groups = ("g.tile", f"with_share({p}, {name})") if not shared else (f"{p}.groups[0].tile", "")
     values |= {"clip": FACTOR} if clips(net) else {}
-    vertex = connected_update(net)
+    values |= _rounded(net, placed) if placed.half else {}
+    vertex = connected_update(net, half=placed.half)
     loop = ("Group", "g", groups, "update_parameters", class_name(vertex), tile)
     assembly.loop("update", VertexLoop(placed.label, *loop, connected(vertex, values)))
+
+
+def _rounded(net: PoplarNetwork, placed: PlacedParameter) -> Values:
+    """Where random numbers find their weights: in the array as the host sees it."""
+    if net.program.rounding is None or net.program.rounding.kind != "stochastic":
+        return {}
+    number = [op.parameter for op in net.program.update].index(placed.name)
+    return {
+        "updates": "optimizer_step[0]",
+        "key": f"{parameter_key(net.program.rounding.seed, number)}u",
+        "begin": f"share_of({placed.population}, {placed.name}.size(g.index), g.replica).begin",
+        "first": "g.first",
+        "columns": "g.count",
+        "inputs": placed.rows,
+    }
 
 
 def _source_numbers(net: PoplarNetwork, assembly: Assembly, connection: ConnectionInfo, weight: str) -> None:
@@ -185,7 +202,9 @@ def _source_rows(net: PoplarNetwork, assembly: Assembly, connection: ConnectionI
     """A tile of the source reads its rows of all column groups, each in one piece or two, or packed, and puts them in order."""
     source, target, rows = connection.source, connection.target, f"{connection.weight}_rows"
     inputs, outputs = net.size(connection.source_buffer), net.neurons[target]
-    assembly.variable("Parts", rows, f'layout.source_rows({source}, "{rows}", {outputs})', "the same weights, by rows, with their source")
+    half = net.program.parameters[connection.weight or ""].half
+    made = f'layout.{"half_" if half else ""}source_rows({source}, "{rows}", {outputs})'
+    assembly.variable("Parts", rows, made, "the same weights, by rows, with their source")
     packed = connection.id in net.packed_rows
     pieces = _packed_rows(net, assembly, connection) if packed else f"Layout::rows_of({source}, h, {target}, {connection.weight}, {inputs})"
     values = {
@@ -196,7 +215,7 @@ def _source_rows(net: PoplarNetwork, assembly: Assembly, connection: ConnectionI
         "outputs": outputs,
         "length": f"runs_of_tiles({target}).size()",
     }
-    vertex = weight_rows(net.costs)
+    vertex = weight_rows(net.costs, half=half)
     loop = ("Home", "h", f"{source}.homes", WEIGHT_ROWS, class_name(vertex), "h.tile")
     assembly.loop("update", VertexLoop(connection.label, *loop, connected(vertex, values)))
 

@@ -13,7 +13,7 @@ from snnc.backends.poplar.parts import Assembly, Body, Values
 from snnc.backends.training.moments import moments
 from snnc.compiler.losses.optimizers import SGD
 from snnc.compiler.losses.update_rules import rule_of
-from snnc.compiler.tiles.vertices.parameter_vertices import KEPT, schedule, update
+from snnc.compiler.tiles.vertices.parameter_vertices import KEPT, schedule, update, update_half
 from snnc.compiler.tiles.vertices.vertex_spec import VertexSpec
 
 FACTOR: Final = "clip_factor[0]"
@@ -29,24 +29,43 @@ def accumulates(net: PoplarNetwork) -> bool:
 
 
 def clips(net: PoplarNetwork) -> bool:
-    """Return whether gradients are clipped to a norm."""
-    return net.training and not net.external and net.program.optimizer is not None and net.program.optimizer.clip_norm is not None
+    """Return whether the norm of all gradients is found: they are clipped to it, or an update is skipped where it is not finite."""
+    optimizer = net.program.optimizer
+    return net.training and not net.external and optimizer is not None and (optimizer.clip_norm is not None or scaled(net))
 
 
-def updated(net: PoplarNetwork) -> VertexSpec:
-    """Return the vertex that updates parameters."""
-    return update(net.costs, len(moments(net.program.optimizer)), accumulates=accumulates(net), clips=clips(net))
+def scaled(net: PoplarNetwork) -> bool:
+    """Return whether the gradient of the loss is multiplied by a factor."""
+    return net.training and not net.external and net.program.optimizer is not None and net.program.optimizer.loss_scale is not None
 
 
-def connected_update(net: PoplarNetwork) -> VertexSpec:
+def keeps_remainder(net: PoplarNetwork) -> bool:
+    """Return whether what rounding of float16 weights loses is kept."""
+    return net.program.rounding is not None and net.program.rounding.kind == "master"
+
+
+def updated(net: PoplarNetwork, *, half: bool = False) -> VertexSpec:
+    """Return the vertex that updates parameters: float32 ones, or weights that are float16."""
+    number, rounding = len(moments(net.program.optimizer)), net.program.rounding
+    if half and rounding is not None:
+        return update_half(net.costs, number, accumulates=accumulates(net), clips=clips(net), rounding=rounding.kind)
+    return update(net.costs, number, accumulates=accumulates(net), clips=clips(net))
+
+
+def updates_halves(net: PoplarNetwork) -> bool:
+    """Return whether weights that are float16 are updated."""
+    return any(net.program.parameters[op.parameter].half for op in net.program.update) and not net.external
+
+
+def connected_update(net: PoplarNetwork, *, half: bool = False) -> VertexSpec:
     """Return the same with the kept gradients, which the norm takes over where gradients are clipped to one."""
-    found = updated(net)
+    found = updated(net, half=half)
     return replace(found, fields=(*found.fields, KEPT)) if accumulates(net) and clips(net) else found
 
 
 def scheduled(net: PoplarNetwork) -> VertexSpec:
     """Return the vertex that finds the rates."""
-    return schedule(net.costs, accumulates=accumulates(net))
+    return schedule(net.costs, accumulates=accumulates(net), scaled=scaled(net))
 
 
 def optimizer_arrays(net: PoplarNetwork) -> list[str]:
@@ -55,10 +74,10 @@ def optimizer_arrays(net: PoplarNetwork) -> list[str]:
 
 
 def width(net: PoplarNetwork) -> int:
-    """Return the numbers that the rates of a group take; the last is the share of a batch in the mean of several."""
+    """Return the numbers that the rates of a group take; the last unscales gradients, or is the share of a batch in a mean of several."""
     if net.program.optimizer is None:
         return _LEAST
-    return max(_LEAST, len(rule_of(net.program.optimizer).rate_names)) + accumulates(net)
+    return max(_LEAST, len(rule_of(net.program.optimizer).rate_names)) + scaled(net) + accumulates(net)
 
 
 def add_accumulation(net: PoplarNetwork, assembly: Assembly) -> Values:
@@ -99,9 +118,20 @@ def rates_of(net: PoplarNetwork, *parameters: str | None) -> str:
 
 def update_code(net: PoplarNetwork) -> Body:
     """Return the codelets of the update and of its rates."""
-    rule = printed_rule(net.program.optimizer or SGD(), gradient="gradient[i]")
+    gradient = unscaled(net, "gradient[i]")
+    rule = printed_rule(net.program.optimizer or SGD(), gradient=gradient)
     kept: Body = {"accumulates": accumulates(net), "clips": clips(net), "width": width(net), "numbers": rate_numbers(net)}
+    kept |= {"half": None, "scaled": scaled(net)}
+    if updates_halves(net):
+        assert net.program.rounding is not None, "weights that are float16 are updated"
+        kept |= {"half": updated(net, half=True), "rounding": net.program.rounding.kind}
+        kept |= {"half_rule": printed_rule(net.program.optimizer or SGD(), gradient=gradient, value="now")}
     return {"template": "optimizer", "rule": rule, "shared": _shared(net), "vertex": updated(net), "schedule": scheduled(net), **kept}
+
+
+def unscaled(net: PoplarNetwork, gradient: str) -> str:
+    """Return a gradient without the factor of the loss."""
+    return f"({gradient} * unscale)" if scaled(net) else gradient
 
 
 def _shared(net: PoplarNetwork) -> list[Body]:
@@ -113,11 +143,13 @@ def _shared(net: PoplarNetwork) -> list[Body]:
         places = {rate: f"rates[{number * size + k}]" for k, rate in enumerate(rule.rate_names)}
         lr = "*lr" if group.lr == 1 else f"(*lr * {c_literal(group.lr)})"
         names = {"lr": lr, **{name: c_literal(getattr(group, name)) for name in rule.settings}, **shares, **places}
+        last = (number + 1) * size - 1
         found.append(
             {
                 "assignments": c_assignments(needed_rates(rule), names=names, stores=rule.rate_names),
-                "unused": [number * size + k for k in range(len(rule.rate_names), size - accumulates(net))],
-                "share": (number + 1) * size - 1,
+                "unused": [number * size + k for k in range(len(rule.rate_names), size - accumulates(net) - scaled(net))],
+                "unscale": last - accumulates(net),
+                "share": last,
             }
         )
     return found

@@ -5,7 +5,18 @@ from __future__ import annotations
 from typing import Final
 
 from snnc.benchmarks.reproduce.figure import Figure
-from snnc.benchmarks.reproduce.figures import activity, batch, gpu, layers, memory, neuron_models, neurons_per_tile, scaling
+from snnc.benchmarks.reproduce.figures import (
+    activity,
+    batch,
+    emulated,
+    energy,
+    gpu,
+    layers,
+    memory,
+    neuron_models,
+    neurons_per_tile,
+    scaling,
+)
 
 FIGURES: Final[tuple[Figure, ...]] = (
     activity.FIGURE,
@@ -15,6 +26,8 @@ FIGURES: Final[tuple[Figure, ...]] = (
     scaling.FIGURE,
     batch.FIGURE,
     memory.FIGURE,
+    emulated.FIGURE,
+    energy.FIGURE,
     neuron_models.FIGURE,
 )
 """All figures."""

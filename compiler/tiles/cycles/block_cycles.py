@@ -12,14 +12,14 @@ from snnc.compiler.ir.arrays.sizes import FLOAT
 from snnc.compiler.tiles.cycles.sparse_values import nonzero_rows
 from snnc.compiler.tiles.gradients.gradient_counts import returned_amounts
 from snnc.compiler.tiles.indexed.indexed_cycles import Holdings, estimated, keys_passed, source_amounts, target_amounts
-from snnc.compiler.tiles.network import Layer, Link, learned_elements
+from snnc.compiler.tiles.network import Layer, Link, half_elements, learned_elements
 from snnc.compiler.tiles.placement.block_shapes import BlockShape
 from snnc.compiler.tiles.placement.cut import AnyCut
-from snnc.compiler.tiles.placement.grouping import Floats, Ints, ceil_div, column_groups, largest_share, sample_groups
+from snnc.compiler.tiles.placement.grouping import Floats, Ints, ceil_div, column_groups, largest_share
 from snnc.compiler.tiles.problem import MappingProblem
 from snnc.compiler.tiles.vertices.block_codelets import block_loops
 from snnc.compiler.tiles.vertices.loops import Loop, cycles_of
-from snnc.compiler.tiles.vertices.parameter_vertices import summands, update
+from snnc.compiler.tiles.vertices.parameter_vertices import summands, update, update_half
 
 PARTS: Final = ("forward", "backward", "source_gradient")
 
@@ -54,7 +54,7 @@ def block_cycles(
     """
     n = np.asarray(neurons, dtype=np.int64)
     columns = ceil_div(n, np.maximum(column_groups(n, cut.columns), 1))
-    shares = np.maximum(sample_groups(n, cut.columns, problem.target.workers, samples), 1)
+    shares = np.maximum(problem.sample_groups(n, cut.columns, samples), 1)
     each = largest_share(samples, shares, paired=cut.paired)
     odd = (shares > 1) & (each % 2 == 1)
     held = holdings or estimated(n, column_groups(n, cut.columns))
@@ -187,7 +187,8 @@ def _received(problem: MappingProblem, layer: Layer, samples: Any) -> dict[str, 
     """Cycles of the exchange before each part, without fragments."""
     rate = problem.target.exchange_bytes_per_cycle
     windows = sum(samples * bus.window_bytes for bus in problem.buses_into(layer)) / rate
-    deltas = sum(samples * FLOAT * problem.by_id[target].neurons for target, _ in problem.whole_deltas_into(layer)) / rate
+    read = problem.whole_deltas_into(layer)
+    deltas = sum(samples * problem.delta_bytes(target, port) * problem.by_id[target].neurons for target, port in read) / rate
     back = sum(samples * problem.backward_bytes(bus) for bus in problem.buses_into(layer))
     back += sum(samples * bus.returned_bytes for bus in problem.returned_buses(layer))
     return {"forward": windows, "backward": back / rate, "source_gradient": deltas}
@@ -197,14 +198,16 @@ def _update(problem: MappingProblem, layer: Layer, cut: AnyCut, neurons: Ints) -
     """Private gradients are summed, shares travel between replicas and are updated; one update serves all steps."""
     learned = sum(learned_elements(layer).values()) if problem.training else 0
     elements = learned * neurons
-    shares = sample_groups(neurons, cut.columns, problem.target.workers, cut.samples(problem.batch))
+    shares = problem.sample_groups(neurons, cut.columns, cut.samples(problem.batch))
     summed = moved = updated = 0.0 * neurons
     if learned:
         vertex = update(problem.costs, problem.network.moments)
         private, replicas = (cycles_of(vertex.by_place["sums"], {"count": 2, **summands(parts)}) for parts in (shares, cut.replicas))
         summed = elements / 2 * (private + replicas / cut.replicas)
         moved = 2 * FLOAT * elements * (1 - 1 / cut.replicas) / problem.target.exchange_bytes_per_cycle
-        updated = elements / cut.replicas * vertex.trip("parameters")
+        halves = half_elements(layer) if problem.network.rounding is not None else 0
+        rounding = update_half(problem.costs, problem.network.moments).trip("parameters") - vertex.trip("parameters") if halves else 0
+        updated = (elements * vertex.trip("parameters") + halves * neurons * rounding) / cut.replicas
     found: Floats = (summed + moved + updated) / problem.schedule.iterations(problem.steps) + 0.0 * neurons
     return found
 

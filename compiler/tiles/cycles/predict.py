@@ -15,7 +15,7 @@ from snnc.compiler.tiles.cycles.block_work import add_blocks, limited_sources, r
 from snnc.compiler.tiles.cycles.load import Load
 from snnc.compiler.tiles.cycles.relay_load import add_relays, clocked, relay_load
 from snnc.compiler.tiles.cycles.superstep import SuperstepDraft
-from snnc.compiler.tiles.exchange.loss_traffic import adjoints_to_blocks, losses_to_one_tile, records_to_loss
+from snnc.compiler.tiles.exchange.loss_traffic import adjoints_to_blocks, factor_to_losses, losses_to_one_tile, records_to_loss
 from snnc.compiler.tiles.exchange.traffic import (
     ExchangeTraffic,
     Layout,
@@ -38,7 +38,6 @@ from snnc.compiler.tiles.gradients.parameter_copies import local_copy_cycles
 from snnc.compiler.tiles.gradients.update_steps import copy_steps, update_steps
 from snnc.compiler.tiles.host_io.streaming import row_copy
 from snnc.compiler.tiles.indexed.indexed_traffic import deltas_by_rows
-from snnc.compiler.tiles.placement.block_shapes import shapes
 from snnc.compiler.tiles.placement.grouping import Floats, ceil_div, mask_unit
 from snnc.compiler.tiles.problem import MappingProblem
 from snnc.compiler.tiles.relays.relay_cycles import boundary_cycles, mask_rows
@@ -212,7 +211,7 @@ def _boundary_step(layout: Layout, name: str, part: str, runs: int) -> Superstep
         lists = len(layer.kernel.states) + len(layer.sent) - len(supports)
         if not problem.segments.reruns:
             supports, lists = [], len(layer.kernel.states)
-        for shape in shapes(layout.cut_of(layer), where.tile_neurons, where.tile_samples, problem.target.workers):
+        for shape in layout.shapes(layer):
             words = sum(ceil_div(shape.columns, 32) * mask_unit(shape.columns, support=both) for both in supports)
             elements = shape.samples * (lists * shape.columns + words)
             cycles = cost.start + cycles_of(boundary_loops(cost), {"rows": lists + len(supports), "words": elements})
@@ -428,11 +427,11 @@ def _sample_steps(layout: Layout) -> tuple[SuperstepDraft, ...]:
     scores.add_shared(tiles, loss_scores(costs, loss), {"classes": own_scores, "steps": steps})
     amounts = {"classes": loss.width, "steps": own_steps, "targets": loss.looked_at(steps)}
     adjoints.add_shared(tiles, sample_loss(costs, loss), amounts)
-    back, nothing = (adjoints_to_blocks(layout),), ExchangeTraffic.none(problem)
-    if not loss.scores:
-        return (SuperstepDraft("loss: adjoints", "loss", 1, adjoints, arrive, back),)
-    again = arrive if loss.reads_steps else nothing
-    return (SuperstepDraft("loss: scores", "loss", 1, scores, arrive), SuperstepDraft("loss: adjoints", "loss", 1, adjoints, again, back))
+    back, factor = (adjoints_to_blocks(layout),), factor_to_losses(layout)
+    if not loss.scores or loss.reads_steps:
+        factor.merge(arrive)
+    adjoint = SuperstepDraft("loss: adjoints", "loss", 1, adjoints, factor, back)
+    return (SuperstepDraft("loss: scores", "loss", 1, scores, arrive), adjoint) if loss.scores else (adjoint,)
 
 
 def _clock_copy(layout: Layout, name: str, part: str, runs: int = 1) -> SuperstepDraft:

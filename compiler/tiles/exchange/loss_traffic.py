@@ -5,14 +5,23 @@ from __future__ import annotations
 import numpy as np
 
 from snnc.compiler.ir.arrays.sizes import FLOAT
-from snnc.compiler.tiles.exchange.traffic import ExchangeTraffic, Layout
-from snnc.compiler.tiles.placement.grouping import column_groups, sample_groups
+from snnc.compiler.tiles.exchange.traffic import ExchangeTraffic, Layout, send_to_all
+from snnc.compiler.tiles.placement.grouping import column_groups
 from snnc.compiler.tiles.placement.tile_range import TileRange
 
 
 def records_to_loss(layout: Layout) -> ExchangeTraffic:
     """Before L1: the records of each sample go to the tile of its loss, one piece for each block that holds it."""
     return _samples_of_blocks(layout, to_loss=True)
+
+
+def factor_to_losses(layout: Layout) -> ExchangeTraffic:
+    """Before L1: the factor of a scaled loss."""
+    traffic = ExchangeTraffic.none(layout.problem)
+    if layout.problem.network.scaled:
+        tiles = np.unique(np.array(layout.loss_tiles, dtype=np.int64))
+        send_to_all(layout, traffic, 0, tiles[tiles != 0], FLOAT)
+    return traffic
 
 
 def adjoints_to_blocks(layout: Layout) -> ExchangeTraffic:
@@ -26,7 +35,7 @@ def _samples_of_blocks(layout: Layout, *, to_loss: bool) -> ExchangeTraffic:
         return traffic
     where = layout.range_by_id(problem.network.loss_layer)
     size, groups = problem.steps * FLOAT * where.tile_neurons, column_groups(where.tile_neurons, where.columns)
-    shares = sample_groups(where.tile_neurons, where.columns, problem.target.workers, where.tile_samples)
+    shares = problem.sample_groups(where.tile_neurons, where.columns, where.tile_samples)
     # Blocks of one sample follow each other in memory.
     pieces = np.where(shares == where.tile_samples, np.minimum(groups, 1), groups)
     losses, replica = np.array(layout.loss_tiles, dtype=np.int64), np.repeat(np.arange(where.replicas), [n for _, n in where.samples])

@@ -30,9 +30,10 @@ from snnc.compiler.tiles.gradients.gradient_windows import BusReduction, reducti
 from snnc.compiler.tiles.indexed.indexed_cycles import Holdings, estimated
 from snnc.compiler.tiles.indexed.indexed_owners import Ownership
 from snnc.compiler.tiles.network import BusSource, Layer, learned_rows, learned_scalars
+from snnc.compiler.tiles.placement.block_shapes import BlockShape, shapes
 from snnc.compiler.tiles.placement.blocks import Blocks, blocks_of, cut_key
 from snnc.compiler.tiles.placement.cut import Cut
-from snnc.compiler.tiles.placement.grouping import Floats, Ints, ceil_div, column_groups, sample_groups
+from snnc.compiler.tiles.placement.grouping import Floats, Ints, ceil_div, column_groups
 from snnc.compiler.tiles.placement.placement import Placement
 from snnc.compiler.tiles.placement.tile_range import TileRange
 from snnc.compiler.tiles.problem import MappingProblem
@@ -151,8 +152,14 @@ class Layout:
         where, distinct_groups = self.ranges[layer.id], self.distinct_groups(layer)
         workers = self.problem.target.workers
         return self.problem.memo.get(
-            ("blocks", distinct_groups, cut_key(where)), lambda: blocks_of(where, workers, distinct_groups=distinct_groups)
+            ("blocks", distinct_groups, cut_key(where)),
+            lambda: blocks_of(where, workers, distinct_groups=distinct_groups, pairs=self.problem.network.half_deltas),
         )
+
+    def shapes(self, layer: Layer) -> Iterator[BlockShape]:
+        """Yield the sizes of the blocks of `layer`, with their number on each of its tiles."""
+        where, workers = self.ranges[layer.id], self.problem.target.workers
+        return shapes(where.cut, where.tile_neurons, where.tile_samples, workers, pairs=self.problem.network.half_deltas)
 
     def range_of(self, layer: Layer) -> TileRange:
         """Return the tile range of `layer`."""
@@ -318,12 +325,13 @@ def deltas_to_sources(layout: Layout) -> ExchangeTraffic:
     readers: dict[tuple[str, int], list[TileRange]] = {}
     for layer in problem.network.layers:
         for target, port in problem.whole_deltas_into(layer):
-            _read_all(layout, traffic, layout.range_of(layer), layout.range_by_id(target))
+            size = problem.delta_bytes(target, port)
+            _read_all(layout, traffic, layout.range_of(layer), layout.range_by_id(target), size)
             readers.setdefault((target, port), []).append(layout.range_of(layer))
-    for (target, _), ranges in readers.items() if layout.several_chips else ():
-        writer = layout.range_by_id(target)
+    for (target, port), ranges in readers.items() if layout.several_chips else ():
+        writer, size = layout.range_by_id(target), problem.delta_bytes(target, port)
         sent = [
-            (chip, samples, FLOAT * neurons)
+            (chip, samples, float(size * neurons))
             for replica, samples in enumerate(writer.samples)
             for chip, neurons in layout.by_chip(writer.of(replica), writer.neurons).items()
         ]
@@ -331,19 +339,19 @@ def deltas_to_sources(layout: Layout) -> ExchangeTraffic:
     return traffic
 
 
-def _read_all(layout: Layout, traffic: ExchangeTraffic, reader: TileRange, writer: TileRange) -> None:
-    """Each tile of `reader` reads the values of all neurons of `writer` for its samples, except those on the tile itself."""
+def _read_all(layout: Layout, traffic: ExchangeTraffic, reader: TileRange, writer: TileRange, size: int) -> None:
+    """Each tile of `reader` reads values of `size` bytes of all neurons of `writer` for its samples, except those on the tile itself."""
     shared = _shared_samples(reader.samples, writer.samples)
     complete = shared == np.array([count for _, count in writer.samples])
     neurons, tiles = int(writer.neurons.sum()), int(np.minimum(writer.neurons, 1).sum())
     fragments = np.where(complete, tiles, neurons) * (shared > 0)
-    received = FLOAT * neurons * shared.sum(axis=1)
+    received = size * neurons * shared.sum(axis=1)
     traffic.add(reader.tiles, np.repeat(received, reader.width), np.repeat(fragments.sum(axis=1), reader.width))
     both, in_reader, in_writer = shared_tiles(reader.tiles, writer.tiles)
     pair = in_reader // reader.width, in_writer // writer.width
     local = writer.tile_neurons[in_writer]
-    traffic.add(both, -FLOAT * shared[pair] * local, -np.where(complete[pair], np.minimum(local, 1), local) * (shared[pair] > 0))
-    traffic.sent[writer.tiles] += FLOAT * writer.tile_samples * writer.tile_neurons
+    traffic.add(both, -size * shared[pair] * local, -np.where(complete[pair], np.minimum(local, 1), local) * (shared[pair] > 0))
+    traffic.sent[writer.tiles] += size * writer.tile_samples * writer.tile_neurons
 
 
 def _shared_samples(a: Sequence[tuple[int, int]], b: Sequence[tuple[int, int]]) -> Ints:
@@ -368,7 +376,7 @@ def shared_tiles(a: Ints, b: Ints) -> tuple[Ints, Ints, Ints]:
 def gradients_to_shares(layout: Layout) -> ExchangeTraffic:
     """Before U1: each replica gathers its share of the gradients from all others; every tile reads the learning rate, unless later."""
     problem, traffic = layout.problem, ExchangeTraffic.none(layout.problem)
-    if not problem.network.square:
+    if not problem.network.square or problem.network.scaled:
         _rates_to_updates(layout, traffic, RATES)
     for layer in problem.network.layers:
         where = layout.range_of(layer)
@@ -376,7 +384,7 @@ def gradients_to_shares(layout: Layout) -> ExchangeTraffic:
             between_replicas(layout, traffic, where, rows, gathers=True)
         if learned_scalars(layer):
             groups = np.tile(column_groups(where.neurons, where.columns), where.replicas)
-            shares = sample_groups(where.tile_neurons, where.columns, problem.target.workers, where.tile_samples)
+            shares = problem.sample_groups(where.tile_neurons, where.columns, where.tile_samples)
             away = where.tiles != where.tiles[0]
             moved = learned_scalars(layer) * FLOAT * int((groups * shares)[away].sum())
             traffic.add(int(where.tiles[0]), moved, learned_scalars(layer) * int(away.sum()))
@@ -401,11 +409,19 @@ def _rates_to_updates(layout: Layout, traffic: ExchangeTraffic, size: int) -> No
     for found in layout.owned if layout.exact else ():
         updates[found.owners.tile[found.owners.learned]] = True
     updates[0] = False
-    send_to_all(layout, traffic, 0, np.flatnonzero(updates), size)
+    more = FLOAT if size == RATES and layout.problem.network.scaled else 0  # what unscales gradients
+    send_to_all(layout, traffic, 0, np.flatnonzero(updates), size + more)
+    if size == RATES and layout.problem.network.rounding == "stochastic":
+        send_to_all(layout, traffic, 0, np.flatnonzero(updates), FLOAT)  # the number of the update
 
 
-def between_replicas(layout: Layout, traffic: ExchangeTraffic, where: TileRange, rows: int, *, gathers: bool) -> None:
-    """Replicas of a population exchange shares of one parameter: each gathers its share from the others, or sends it to them."""
+def between_replicas(
+    layout: Layout, traffic: ExchangeTraffic, where: TileRange, rows: int, *, gathers: bool, size: int = FLOAT
+) -> None:
+    """Replicas of a population exchange shares of one parameter: each gathers its share from the others, or sends it to them.
+
+    A value has `size` bytes.
+    """
     if where.replicas == 1:
         return
     joined = np.zeros((where.replicas, where.width), dtype=bool)
@@ -415,10 +431,10 @@ def between_replicas(layout: Layout, traffic: ExchangeTraffic, where: TileRange,
         rest = owned.sum(axis=0) - owned
         others = where.replicas - 1
         received, fragments = (others * owned, others * pieces) if gathers else (rest, pieces.sum(axis=0) - pieces)
-        traffic.add(where.tiles, FLOAT * received.ravel(), fragments.ravel())
-        traffic.sent[where.tiles] += FLOAT * (rest if gathers else owned).ravel()
+        traffic.add(where.tiles, size * received.ravel(), fragments.ravel())
+        traffic.sent[where.tiles] += size * (rest if gathers else owned).ravel()
         if layout.several_chips:
-            _replicas_over_links(layout, traffic, where, (FLOAT * owned).astype(np.float64), gathers=gathers)
+            _replicas_over_links(layout, traffic, where, (size * owned).astype(np.float64), gathers=gathers)
 
 
 def _pieces(number: Ints, share: Ints, elements: Ints, joined: npt.NDArray[np.bool_]) -> Ints:

@@ -15,12 +15,13 @@ from snnc.compiler.tiles.indexed.indexed_traffic import owned_work
 from snnc.compiler.tiles.network import learned_rows, learned_scalars
 from snnc.compiler.tiles.placement.grouping import Ints
 from snnc.compiler.tiles.vertices.loss_vertices import loss_sum
-from snnc.compiler.tiles.vertices.parameter_vertices import clip
+from snnc.compiler.tiles.vertices.parameter_vertices import clip, judge_update
 
 SQUARES: Final = "update: squares"
 TILES: Final = "update: norm of tiles"
 CHIPS: Final = "update: norm of chips"
 NORM: Final = "update: norm"
+JUDGED: Final = "update: loss scale"
 
 
 def norm_steps(layout: Layout, squares: Load, gradients: ExchangeTraffic, shares: Ints) -> Iterator[SuperstepDraft]:
@@ -49,6 +50,10 @@ def norm_steps(layout: Layout, squares: Load, gradients: ExchangeTraffic, shares
     load = Load(problem)
     load.add_vertices(0, clip(problem.costs), {"count": len(tiles)})
     yield SuperstepDraft(NORM, "update", 1, load, _to_heads(layout, tiles, np.zeros(len(tiles), dtype=np.int64)))
+    if problem.network.scaled:
+        load = Load(problem)
+        load.add_vertices(0, judge_update(problem.costs), {})
+        yield SuperstepDraft(JUDGED, "update", 1, load, ExchangeTraffic.none(problem))
 
 
 def squared_shares(layout: Layout) -> Ints:

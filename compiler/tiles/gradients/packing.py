@@ -142,7 +142,12 @@ def _ends(edges: Ints) -> tuple[list[int], list[int]]:
 
 
 def saves_room(problem: MappingProblem) -> bool:
-    """Whether code for the rows that a tile reads, a piece for each neuron or tile of its targets, may exceed :data:`NOTABLE`."""
+    """Whether code for the rows that a tile reads, a piece for each neuron or tile of its targets, may exceed :data:`NOTABLE`.
+
+    Rows of float16 numbers are not packed: their pieces would begin inside words.
+    """
+    if problem.network.half_weights:
+        return False
     read = [
         sum(min(link.outputs, problem.target.tiles) for link in layer.outgoing if link.dense and problem.copies(link))
         for layer in problem.network.layers

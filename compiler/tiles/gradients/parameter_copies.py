@@ -9,13 +9,13 @@ from typing import Final
 
 import numpy as np
 
-from snnc.compiler.ir.arrays.sizes import FLOAT
+from snnc.compiler.ir.arrays.sizes import FLOAT, HALF
 from snnc.compiler.tiles.cycles.load import Load
 from snnc.compiler.tiles.exchange.traffic import ExchangeTraffic, Layout, between_replicas, send_to_all, shared_tiles
 from snnc.compiler.tiles.gradients.packing import group_sizes, nearest, packed_to_source, packing_of, row_pieces
 from snnc.compiler.tiles.indexed.indexed_traffic import weights_from_owners
-from snnc.compiler.tiles.network import Link, learned_rows
-from snnc.compiler.tiles.placement.grouping import Floats, Ints, column_groups
+from snnc.compiler.tiles.network import Link, learned_parameters
+from snnc.compiler.tiles.placement.grouping import Floats, Ints, ceil_div, column_groups
 from snnc.compiler.tiles.placement.tile_range import TileRange
 from snnc.compiler.tiles.vertices.loops import cycles_of
 from snnc.compiler.tiles.vertices.parameter_vertices import weight_rows
@@ -51,12 +51,12 @@ def local_copy_cycles(size: float) -> float:
 def weights_to_replicas(layout: Layout) -> ExchangeTraffic | None:
     """Copy updated shares of learned parameters to all other replicas, in one copy; None if there are none."""
     replicated = [(layer, where) for layer in layout.problem.network.layers if (where := layout.range_of(layer)).replicas > 1]
-    if not any(learned_rows(layer) for layer, _ in replicated):
+    if not any(learned_parameters(layer) for layer, _ in replicated):
         return None
     traffic = ExchangeTraffic.none(layout.problem)
     for layer, where in replicated:
-        for rows in learned_rows(layer):
-            between_replicas(layout, traffic, where, rows, gathers=False)
+        for rows, half in learned_parameters(layer):
+            between_replicas(layout, traffic, where, rows, gathers=False, size=HALF if half else FLOAT)
     return traffic
 
 
@@ -134,8 +134,8 @@ def weights_to_sources(layout: Layout) -> tuple[ExchangeTraffic, Load] | None:
         else:
             packed_to_source(layout, traffic, packing)
         sizes, which = np.unique(source.neurons, return_inverse=True)
-        key = ("weight rows", target.neurons.tobytes())
-        cycles = np.array([problem.memo.get((*key, n), partial(_cycles, layout, n, target)) for n in sizes.tolist()])[which]
+        key, cycles_of = ("weight rows", target.neurons.tobytes(), target.columns), _half_cycles if link.half else _cycles
+        cycles = np.array([problem.memo.get((*key, n), partial(cycles_of, layout, n, target)) for n in sizes.tolist()])[which]
         load.add(source.tiles, np.tile(cycles, source.replicas), problem.target.workers)
     return traffic, load
 
@@ -152,6 +152,23 @@ def _cycles(layout: Layout, rows: int, target: TileRange) -> float:
     return problem.target.vertex_start_cycles + vertex.cost.start + float(found.max())
 
 
+def _half_cycles(layout: Layout, rows: int, target: TileRange) -> float:
+    """The same where weights are float16: each worker takes an even number of columns, of all rows."""
+    problem, worker = layout.problem, np.arange(layout.problem.target.workers)
+    found, vertex, at = np.zeros(len(worker)), weight_rows(problem.costs, half=True), 0
+    outputs = int(target.neurons.sum())
+    begin, end = (np.minimum(2 * (ceil_div(outputs, 2) * (worker + k) // len(worker)), outputs) for k in (0, 1))
+    for tiles, columns in _runs(target):
+        overlap = np.maximum(np.minimum(end, at + tiles * columns) - np.maximum(begin, at), 0)
+        first = np.maximum(begin - at, 0) // max(columns, 1)
+        last = np.minimum(ceil_div(np.maximum(end - at, 0), max(columns, 1)), tiles)
+        groups = int(column_groups(np.array([columns]), target.columns)[0])
+        amounts = {"runs": 1, "groups": np.maximum(last - first, 0) * groups, "columns": overlap, "weights": overlap * rows}
+        found += cycles_of(vertex.loops, amounts)
+        at += tiles * columns
+    return problem.target.vertex_start_cycles + vertex.cost.start + float(found.max())
+
+
 def _runs(target: TileRange) -> list[tuple[int, int]]:
     """Runs of consecutive tiles of a replica with the same number of neurons, and that number."""
     edges = np.flatnonzero(np.diff(target.neurons)) + 1
@@ -160,25 +177,25 @@ def _runs(target: TileRange) -> list[tuple[int, int]]:
 
 def _rows(layout: Layout, traffic: ExchangeTraffic, link: Link, source: TileRange, target: TileRange) -> None:
     """Add the rows that tiles of the source read; weights that are already on the tile are not moved."""
-    memo, key = layout.problem.memo, (target.neurons.tobytes(), target.columns, link.inputs)
+    size, memo, key = HALF if link.half else FLOAT, layout.problem.memo, (target.neurons.tobytes(), target.columns, link.inputs)
     pieces, whole = memo.get(("row pieces", *key), lambda: (row_pieces(target), _whole_pieces(target, link.inputs)))
     origin = np.array([nearest(source, target, r) for r in range(source.replicas)])
     read = np.bincount(origin, minlength=target.replicas)
-    sent = FLOAT * link.inputs * target.tile_neurons * np.repeat(read > 0, target.width)
+    sent = size * link.inputs * target.tile_neurons * np.repeat(read > 0, target.width)
     each = whole if source.width == 1 else pieces
     traffic.sent[target.tiles] += sent
-    traffic.add(source.tiles, FLOAT * source.tile_neurons * int(target.neurons.sum()), int(each.sum()))
+    traffic.add(source.tiles, size * source.tile_neurons * int(target.neurons.sum()), int(each.sum()))
     both, mine, own = shared_tiles(source.tiles, target.tiles)
     same = origin[mine // source.width] == own // target.width
     both, mine, own = both[same], mine[same], own[same]
-    held = FLOAT * source.tile_neurons[mine] * target.tile_neurons[own]
+    held = size * source.tile_neurons[mine] * target.tile_neurons[own]
     traffic.add(both, -held, -each[own % target.width])
     traffic.sent[both] -= held * (read[own // target.width] == 1)
     for r in range(source.replicas) if layout.several_chips else ():
         homes = layout.by_chip(target.of(int(origin[r])), target.neurons)
         for chip, neurons in layout.by_chip(source.of(r), source.neurons).items():
             for home, part in homes.items():
-                traffic.flows.send(home, (chip,), FLOAT * neurons * part)
+                traffic.flows.send(home, (chip,), size * neurons * part)
 
 
 def _whole_pieces(target: TileRange, inputs: int) -> Ints:

@@ -23,13 +23,12 @@ from snnc.compiler.tiles.gradients.packing import rows_to_bundles
 from snnc.compiler.tiles.gradients.parameter_copies import numbers_to_readers, weights_to_replicas, weights_to_sources
 from snnc.compiler.tiles.indexed.indexed_traffic import gradients_to_owners, owned_by, owned_work
 from snnc.compiler.tiles.memory.lifetimes import PACKED
-from snnc.compiler.tiles.network import Layer, learned_rows, learned_scalars
-from snnc.compiler.tiles.placement.block_shapes import shapes
+from snnc.compiler.tiles.network import Layer, LearnedRows, learned_parameters, learned_scalars
 from snnc.compiler.tiles.placement.blocks import cut_key
-from snnc.compiler.tiles.placement.grouping import Floats, Ints, ceil_div, column_groups, sample_groups
+from snnc.compiler.tiles.placement.grouping import Floats, Ints, ceil_div, column_groups
 from snnc.compiler.tiles.placement.tile_range import TileRange
 from snnc.compiler.tiles.problem import MappingProblem
-from snnc.compiler.tiles.vertices.parameter_vertices import squares, sum_pieces, sum_private, summands, update
+from snnc.compiler.tiles.vertices.parameter_vertices import squares, sum_pieces, sum_private, summands, update, update_half
 from snnc.compiler.tiles.vertices.vertex_spec import VertexSpec
 
 
@@ -102,11 +101,11 @@ def _add_private(layout: Layout, layers: Sequence[Layer], load: Load | Work) -> 
     for layer in layers:
         where = layout.range_of(layer)
         if where.replicas > 1:
-            for amounts, number in _of_layer(layout, layer, "private", _private):
+            for _, amounts, number in _of_layer(layout, layer, "private", _private):
                 load.add_vertices(where.tiles, sum_private(problem.costs), amounts, number)
     for found in owned_by(layout, layers):
         where = found.target
-        shares = sample_groups(where.tile_neurons, where.columns, problem.target.workers, where.tile_samples)
+        shares = problem.sample_groups(where.tile_neurons, where.columns, where.tile_samples)
         size = layout.holdings(layout.problem.by_id[found.link.target])(found.indexed, "target").largest["size"]
         groups = column_groups(where.tile_neurons, where.columns) * (shares > 1)
         load.add_vertices(where.tiles, sum_private(problem.costs), _summed(problem, size, shares), groups * problem.target.workers)
@@ -126,12 +125,14 @@ def _add_squares(layout: Layout, layers: Sequence[Layer], load: Load | Work) -> 
 def _add_shares(layout: Layout, layers: Sequence[Layer], load: Load | Work, vertex: VertexSpec, *, sums: bool) -> None:
     """Vertices that hold a share of a parameter's sum of gradients each, and perhaps form the sums."""
     problem = layout.problem
+    halves = problem.network.rounding is not None
+    half = update_half(problem.costs, problem.network.moments) if vertex.name == "update" and halves else vertex
     for layer in layers:
-        for amounts, number in _of_layer(layout, layer, vertex.name, partial(_updates, sums=sums)):
-            load.add_vertices(layout.range_of(layer).tiles, vertex, amounts, number)
+        for is_half, amounts, number in _of_layer(layout, layer, vertex.name, partial(_updates, sums=sums)):
+            load.add_vertices(layout.range_of(layer).tiles, half if is_half else vertex, amounts, number)
     for layer in layers:
         where, scalars = layout.range_of(layer), learned_scalars(layer)
-        held = shapes(layout.cut_of(layer), where.tile_neurons, where.tile_samples, problem.target.workers) if scalars else ()
+        held = layout.shapes(layer) if scalars else ()
         blocks = sum(int(shape.number.sum()) for shape in held)
         load.add_vertices(int(where.tiles[0]), vertex, _summed(problem, 1, blocks if sums else 1), scalars * problem.target.workers)
     for tiles, count, _, _ in owned_work(layout, layers):
@@ -144,36 +145,39 @@ def _summed(problem: MappingProblem, elements: Any, parts: Any) -> dict[str, Any
     return {"count": 2 * ceil_div(ceil_div(elements, 2), problem.target.workers), **summands(parts)}
 
 
-Vertices: TypeAlias = list[tuple[Any, Any]]
-"""Amounts and numbers of vertices on every tile of a population, for each kind of its learned parameters."""
+Vertices: TypeAlias = list[tuple[bool, Any, Any]]
+"""Whether values are float16, amounts and numbers of vertices on every tile of a population, for each kind of its learned parameters."""
 
 
-def _of_layer(layout: Layout, layer: Layer, name: str, make: Callable[[MappingProblem, TileRange, Sequence[int]], Vertices]) -> Vertices:
+def _of_layer(
+    layout: Layout, layer: Layer, name: str, make: Callable[[MappingProblem, TileRange, Sequence[LearnedRows]], Vertices]
+) -> Vertices:
     """Vertices of the learned parameters with values of each neuron, once for all populations that are cut alike."""
-    rows, where = tuple(learned_rows(layer)), layout.range_of(layer)
+    rows, where = tuple(learned_parameters(layer)), layout.range_of(layer)
     return layout.problem.memo.get((name, rows, cut_key(where)), partial(make, layout.problem, where, rows))
 
 
-def _private(problem: MappingProblem, where: TileRange, rows: Sequence[int]) -> Vertices:
-    shares, found = sample_groups(where.tile_neurons, where.columns, problem.target.workers, where.tile_samples), []
-    for groups, elements in _updated(where, rows):
+def _private(problem: MappingProblem, where: TileRange, rows: Sequence[LearnedRows]) -> Vertices:
+    shares, found = problem.sample_groups(where.tile_neurons, where.columns, where.tile_samples), []
+    for half, groups, elements in _updated(where, rows):
         amounts = _summed(problem, np.tile(elements, where.replicas), shares)
         number = np.tile(groups, where.replicas) * (shares > 1) * problem.target.workers
-        found.append((amounts, number))
+        found.append((half, amounts, number))
     return found
 
 
-def _updates(problem: MappingProblem, where: TileRange, rows: Sequence[int], *, sums: bool) -> Vertices:
-    shares, found = sample_groups(where.tile_neurons, where.columns, problem.target.workers, where.tile_samples), []
-    for groups, elements in _updated(where, rows):
+def _updates(problem: MappingProblem, where: TileRange, rows: Sequence[LearnedRows], *, sums: bool) -> Vertices:
+    shares, found = problem.sample_groups(where.tile_neurons, where.columns, where.tile_samples), []
+    for half, groups, elements in _updated(where, rows):
         mine = shares_of(where, elements).ravel()
         amounts = _summed(problem, mine, 1 if not sums else shares if where.replicas == 1 else where.replicas)
         number = np.tile(groups, where.replicas) * (mine > 0) * problem.target.workers
-        found.append((amounts, number))
+        found.append((half, amounts, number))
     return found
 
 
-def _updated(where: TileRange, rows: Sequence[int]) -> Iterator[tuple[Ints, Ints]]:
-    """Column groups of one size on every tile of a replica, and a group's elements, of every learned parameter."""
-    for each in rows:
-        yield from parameter_groups(where, each)
+def _updated(where: TileRange, rows: Sequence[LearnedRows]) -> Iterator[tuple[bool, Ints, Ints]]:
+    """Column groups of one size on every tile of a replica, and a group's elements, of every learned parameter; whether it is float16."""
+    for each, half in rows:
+        for groups, elements in parameter_groups(where, each):
+            yield half, groups, elements

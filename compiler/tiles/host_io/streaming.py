@@ -16,7 +16,6 @@ import numpy as np
 from snnc.compiler.ir.arrays.sizes import FLOAT, HALF
 from snnc.compiler.tiles.exchange.traffic import Layout
 from snnc.compiler.tiles.network import BusSource, Layer
-from snnc.compiler.tiles.placement.block_shapes import shapes
 from snnc.compiler.tiles.placement.grouping import Floats, Ints, even_neurons, mask_words
 from snnc.compiler.tiles.relays.buses import COUNT_BYTES, id_bytes, sequence_bytes
 
@@ -106,7 +105,7 @@ def _add_boundary(layout: Layout, layer: Layer, words: TileRowShare) -> None:
     spikes = [source for source in layer.sent if source.kind == "spikes"]
     lists = len(layer.kernel.states) + len(layer.sent) - len(spikes)
     masks = sum(mask_words(where.tile_neurons, where.columns, support=source in problem.windowed) for source in spikes)
-    blocks = sum(shape.number for shape in shapes(layout.cut_of(layer), where.tile_neurons, where.tile_samples, problem.target.workers))
+    blocks = sum(shape.number for shape in layout.shapes(layer))
     pieces = (lists + len(spikes)) * np.broadcast_to(blocks, where.tiles.shape)
     words.add(where.tiles, FLOAT * where.tile_samples * (lists * where.tile_neurons + masks), pieces)
 

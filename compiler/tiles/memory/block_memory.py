@@ -22,10 +22,10 @@ from snnc.compiler.tiles.memory.lifetimes import (
     most,
     stages_of,
 )
-from snnc.compiler.tiles.network import Layer, learned_elements, learned_scalars
+from snnc.compiler.tiles.network import Layer, half_elements, learned_elements, learned_scalars
 from snnc.compiler.tiles.placement.blocks import cut_key
 from snnc.compiler.tiles.placement.cut import AnyCut, Cut
-from snnc.compiler.tiles.placement.grouping import Ints, ceil_div, column_groups, even_neurons, mask_words, sample_groups
+from snnc.compiler.tiles.placement.grouping import Ints, ceil_div, column_groups, even_neurons, mask_words
 from snnc.compiler.tiles.placement.tile_range import TileRange
 from snnc.compiler.tiles.problem import MappingProblem
 from snnc.compiler.tiles.vertices.block_codelets import layer_code_bytes
@@ -45,7 +45,7 @@ def block_bytes(
     had equal shares.
     """
     groups = column_groups(neurons, cut.columns)
-    shares = sample_groups(neurons, cut.columns, problem.target.workers, samples)
+    shares = problem.sample_groups(neurons, cut.columns, samples)
     learned = sum(learned_elements(layer).values())
     scalars = layer.scalar_parameters + sum(link.weight_elements == 1 for link in layer.incoming)
     own, copies = _weights(layer), _copies(problem, layer) if problem.training else 0
@@ -65,8 +65,14 @@ def block_bytes(
     found: dict[CategoryAndLife, Ints] = {key: FLOAT * size + 0 * groups for key, size in floats.items()}
     if halves := layer.past.halves(problem.segments.steps_in_history):
         found["history", "sequence"] = found["history", "sequence"] + HALF * halves * samples * even_neurons(neurons, cut.columns)
+    if layer.gradient and (halves := len({link.port for link in layer.incoming if link.half_deltas and problem.copies(link)})):
+        found["gradients", "always"] = found["gradients", "always"] + (HALF - FLOAT) * halves * samples * neurons
     if halves := layer.half_weights:
         found["weights", "always"] = found["weights", "always"] + (HALF - FLOAT) * halves * neurons
+    if copies and problem.network.half_weights:
+        found["weights", "copies of weights"] = found["weights", "copies of weights"] - _saved_copies(problem, layer) * neurons
+    if problem.network.rounding == "master":
+        found["optimiser", "always"] = found["optimiser", "always"] + FLOAT * ceil_div(half_elements(layer) * neurons, cut.replicas)
     masks = masks_bytes(problem, layer, cut, neurons, samples)
     # Relays look at what was sent before neurons of the first iteration overwrite it, and the copies that they look at are made before.
     found["history", "always"] = found["history", "always"] + masks
@@ -115,6 +121,12 @@ def _copies(problem: MappingProblem, layer: Layer) -> int:
     return sum((link.outputs if link.dense else int(link.weight_elements > 1)) for link in layer.outgoing if problem.copies(link))
 
 
+def _saved_copies(problem: MappingProblem, layer: Layer) -> int:
+    """Bytes a neuron that source-side copies of float16 weights, in rows of even length, take less than floats."""
+    links = [link for link in layer.outgoing if link.half and problem.copies(link)]
+    return sum(FLOAT * link.outputs - HALF * (link.outputs + link.outputs % 2) for link in links)
+
+
 def _states(problem: MappingProblem, layer: Layer) -> dict[CategoryAndLife, int]:
     """Floats a neuron and sample: history, other states, saved values, initial values, states at boundaries, currents, sent values."""
     kernel, segments = layer.kernel, problem.segments
@@ -154,7 +166,8 @@ def received_bytes(problem: MappingProblem, layer: Layer, cut: AnyCut, neurons: 
     windows = sum(samples * bus.window_bytes for bus in problem.buses_into(layer)) + 0 * neurons
     if not problem.training:
         return {FORWARD_NEURONS: windows}
-    deltas = sum(samples * FLOAT * problem.by_id[target].neurons for target, _ in problem.whole_deltas_into(layer))
+    read = problem.whole_deltas_into(layer)
+    deltas = sum(samples * problem.delta_bytes(target, port) * problem.by_id[target].neurons for target, port in read)
     deltas = deltas + samples * FLOAT * rows_read(layer, estimated(neurons, column_groups(neurons, cut.columns)))
     back = sum(samples * problem.backward_bytes(bus) for bus in problem.buses_into(layer))
     back += sum(samples * bus.returned_bytes for bus in problem.returned_buses(layer))

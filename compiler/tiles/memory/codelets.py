@@ -17,8 +17,8 @@ import numpy as np
 from snnc.compiler.tiles.exchange.traffic import Layout
 from snnc.compiler.tiles.gradients.norm import heads_of_chips, squared_shares
 from snnc.compiler.tiles.gradients.packing import packings
-from snnc.compiler.tiles.network import BusSource, Layer, Link, learned_rows, learned_scalars
-from snnc.compiler.tiles.placement.grouping import Ints, column_groups, sample_groups
+from snnc.compiler.tiles.network import BusSource, Layer, Link, learned_parameters, learned_scalars
+from snnc.compiler.tiles.placement.grouping import Ints, column_groups
 from snnc.compiler.tiles.problem import MappingProblem
 from snnc.compiler.tiles.schedule.window_test import ROOT
 from snnc.compiler.tiles.vertices.block_codelets import block_codelets
@@ -26,7 +26,18 @@ from snnc.compiler.tiles.vertices.control_vertices import CLOCK_VERTEX, ZERO_VER
 from snnc.compiler.tiles.vertices.cost import CodeletCost
 from snnc.compiler.tiles.vertices.gradient_vertices import gradient_window, reduce_partials, remember
 from snnc.compiler.tiles.vertices.loss_vertices import loss_scores, loss_sum, sample_loss
-from snnc.compiler.tiles.vertices.parameter_vertices import clip, pack_rows, schedule, squares, sum_pieces, sum_private, update, weight_rows
+from snnc.compiler.tiles.vertices.parameter_vertices import (
+    clip,
+    judge_update,
+    pack_rows,
+    schedule,
+    squares,
+    sum_pieces,
+    sum_private,
+    update,
+    update_half,
+    weight_rows,
+)
 from snnc.compiler.tiles.vertices.relay_codelets import Codelet, relay_codelets
 from snnc.compiler.tiles.vertices.relay_vertices import copy_mask
 from snnc.compiler.tiles.vertices.vertex_spec import VertexSpec
@@ -79,7 +90,7 @@ def uses(layout: Layout) -> Iterator[Use]:
 def _of_blocks(layout: Layout, layer: Layer) -> Iterator[Use]:
     problem, where = layout.problem, layout.range_of(layer)
     groups = column_groups(where.tile_neurons, where.columns)
-    blocks = groups * sample_groups(where.tile_neurons, where.columns, problem.target.workers, where.tile_samples)
+    blocks = groups * problem.sample_groups(where.tile_neurons, where.columns, where.tile_samples)
     structure = problem.memo.get(("structure", layer.id), lambda: _structure(layer))
     for vertex, number in _block_codelets(layout, layer):
         shown = structure if vertex.name in ("forward", "backward", "source_gradient") else None
@@ -118,27 +129,34 @@ def _of_updates(layout: Layout, layer: Layer) -> Iterator[Use]:
     problem, where = layout.problem, layout.range_of(layer)
     if not problem.training:
         return
-    groups, rows = column_groups(where.tile_neurons, where.columns), learned_rows(layer)
+    groups, rows = column_groups(where.tile_neurons, where.columns), learned_parameters(layer)
     updates = _update(problem)
     if rows:
-        yield Use.of(updates, where.tiles, len(rows) * groups)
+        halves = sum(found.half for found in rows) if problem.network.rounding is not None else 0
+        if halves:
+            yield Use.of(_update(problem, half=True), where.tiles, halves * groups)
+        if len(rows) > halves:
+            yield Use.of(updates, where.tiles, (len(rows) - halves) * groups)
         if where.replicas > 1:
-            shares = sample_groups(where.tile_neurons, where.columns, problem.target.workers, where.tile_samples)
+            shares = problem.sample_groups(where.tile_neurons, where.columns, where.tile_samples)
             several = np.flatnonzero(shares > 1)
             yield Use.of(sum_private(problem.costs), where.tiles[several], len(rows) * groups[several])
     if learned_scalars(layer):
         yield Use.of(updates, where.tiles[:1], learned_scalars(layer))
     copied = sum(problem.copies(link) and link.dense for link in layer.outgoing)
     if copied:
-        yield Use.of(weight_rows(problem.costs), where.tiles, copied)
+        yield Use.of(weight_rows(problem.costs, half=problem.network.half_weights), where.tiles, copied)
 
 
-def _update(problem: MappingProblem) -> VertexSpec:
+def _update(problem: MappingProblem, *, half: bool = False) -> VertexSpec:
     """What has the sum of all gradients of a parameter: the optimiser, or a sum alone where a caller takes the gradients."""
     network = problem.network
     if network.external:
         return sum_private(problem.costs)
-    return update(problem.costs, network.moments, accumulates=network.accumulates, clips=network.square > 0)
+    clips = network.square > 0
+    if half:
+        return update_half(problem.costs, network.moments, accumulates=network.accumulates, clips=clips, rounding=network.rounding)
+    return update(problem.costs, network.moments, accumulates=network.accumulates, clips=clips)
 
 
 def _of_norm(layout: Layout) -> Iterator[Use]:
@@ -148,11 +166,14 @@ def _of_norm(layout: Layout) -> Iterator[Use]:
         return
     shares = squared_shares(layout)
     tiles = np.flatnonzero(shares)
-    yield Use.of(squares(problem.costs, accumulates=problem.network.accumulates), tiles, shares[tiles])
+    scaled = problem.network.scaled
+    yield Use.of(squares(problem.costs, accumulates=problem.network.accumulates, scaled=scaled), tiles, shares[tiles])
     yield Use.of(loss_sum(problem.costs), tiles, 1)
     if layout.several_chips:
         yield Use.of(loss_sum(problem.costs), heads_of_chips(layout, tiles)[0], 1)
     yield Use.of(clip(problem.costs), np.zeros(1, dtype=np.int64), 1)
+    if scaled:
+        yield Use.of(judge_update(problem.costs, accumulates=problem.network.accumulates), np.zeros(1, dtype=np.int64), 1)
 
 
 def _single(layout: Layout) -> Iterator[Use]:
@@ -162,7 +183,7 @@ def _single(layout: Layout) -> Iterator[Use]:
     yield from _of_tests(layout)
     if problem.training and not problem.network.external:
         yield Use.of(loss_sum(problem.costs), first, 1)
-        yield Use.of(schedule(problem.costs), first, 1)
+        yield Use.of(schedule(problem.costs, scaled=problem.network.scaled), first, 1)
 
 
 def _of_tests(layout: Layout) -> Iterator[Use]:
@@ -184,7 +205,7 @@ def _of_losses(layout: Layout) -> Iterator[Use]:
     if not problem.training or problem.network.external:
         return
     tiles, loss = np.array(layout.loss_tiles), problem.network.loss
-    yield Use.of(sample_loss(problem.costs, loss), tiles, 1)
+    yield Use.of(sample_loss(problem.costs, loss, scaled=problem.network.scaled), tiles, 1)
     if loss.scores:
         yield Use.of(loss_scores(problem.costs, loss), tiles, 1)
 
@@ -208,7 +229,7 @@ def _of_owners(layout: Layout) -> Iterator[Use]:
         yield Use.of(sum_pieces(problem.costs), tiles, problem.target.workers)  # each worker sums a share of the pieces
         yield Use.of(_update(problem), tiles, 1)
         groups = column_groups(where.tile_neurons, where.columns)
-        several = np.flatnonzero(sample_groups(where.tile_neurons, where.columns, problem.target.workers, where.tile_samples) > 1)
+        several = np.flatnonzero(problem.sample_groups(where.tile_neurons, where.columns, where.tile_samples) > 1)
         yield Use.of(sum_private(problem.costs), where.tiles[several], groups[several])
 
 

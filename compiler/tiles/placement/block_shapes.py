@@ -28,10 +28,10 @@ class BlockShape:
     odd: Any = 0
 
 
-def shapes(cut: Cut, neurons: Ints, samples: Ints, workers: int) -> Iterator[BlockShape]:
+def shapes(cut: Cut, neurons: Ints, samples: Ints, workers: int, *, pairs: bool = False) -> Iterator[BlockShape]:
     """Yield the sizes of the blocks on tiles with `neurons` neurons and `samples` samples; only sizes that occur."""
     groups = np.maximum(column_groups(neurons, cut.columns), 1)
-    shares = np.maximum(sample_groups(neurons, cut.columns, workers, samples), 1)
+    shares = np.maximum(sample_groups(neurons, cut.columns, workers, samples, pairs=pairs), 1)
     twos = sample_step(samples, shares, paired=cut.paired)
     for columns, wide in _parts(neurons, groups):
         for count, many in _parts(samples // twos, shares):

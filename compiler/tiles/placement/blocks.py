@@ -48,12 +48,12 @@ class Blocks:
     odd: Ints
 
 
-def blocks_of(where: TileRange, workers: int, *, distinct_groups: bool) -> Blocks:
+def blocks_of(where: TileRange, workers: int, *, distinct_groups: bool, pairs: bool = False) -> Blocks:
     """Cut a population into blocks, as :func:`~snnc.compiler.tiles.placement.grouping.split_samples` does.
 
     With `distinct_groups`, every column group is a kind of its own.
     """
-    parts = list(_by_replicas(where, workers, distinct_groups=distinct_groups))
+    parts = list(_by_replicas(where, workers, distinct_groups=distinct_groups, pairs=pairs))
     place = np.concatenate([place for place, _ in parts])
     numbers = np.concatenate([kind for _, kind in parts])
     one, kind = different_rows(numbers)
@@ -80,22 +80,22 @@ def cut_key(where: TileRange) -> tuple[object, ...]:
     return where.neurons.tobytes(), where.columns, where.samples, where.paired
 
 
-def _by_replicas(where: TileRange, workers: int, *, distinct_groups: bool) -> Iterator[tuple[Ints, Ints]]:
+def _by_replicas(where: TileRange, workers: int, *, distinct_groups: bool, pairs: bool = False) -> Iterator[tuple[Ints, Ints]]:
     """Tiles, and [blocks, 6] of the numbers of :class:`Blocks`, `columns` first; replicas of one size together."""
     begin = np.array([first for first, _ in where.samples], dtype=np.int64)
     size = np.array([count for _, count in where.samples], dtype=np.int64)
     for samples in np.unique(size).tolist():
         here = np.flatnonzero(size == samples)
-        place, one = _of_replica(where, workers, samples, distinct_groups=distinct_groups)
+        place, one = _of_replica(where, workers, samples, distinct_groups=distinct_groups, pairs=pairs)
         every = np.repeat(one[None], len(here), axis=0)
         every[:, :, 1] += begin[here, None]
         yield (here[:, None] * where.width + place).ravel(), every.reshape(-1, 6)
 
 
-def _of_replica(where: TileRange, workers: int, samples: int, *, distinct_groups: bool) -> tuple[Ints, Ints]:
+def _of_replica(where: TileRange, workers: int, samples: int, *, distinct_groups: bool, pairs: bool = False) -> tuple[Ints, Ints]:
     """Place among the tiles of a replica, and the six numbers, of its blocks in order."""
     groups = column_groups(where.neurons, where.columns)
-    shares = np.where(groups > 0, sample_groups(where.neurons, where.columns, workers, samples), 0)
+    shares = np.where(groups > 0, sample_groups(where.neurons, where.columns, workers, samples, pairs=pairs), 0)
     number = groups * shares
     tile = np.repeat(np.arange(where.width), number)
     within = np.arange(len(tile)) - np.repeat(np.cumsum(number) - number, number)

@@ -10,9 +10,10 @@ from typing import Final
 
 import numpy as np
 
+from snnc.compiler.errors import HalfDeltasError
 from snnc.compiler.tiles.cycles.block_cycles import PARTS, step_cycles
 from snnc.compiler.tiles.memory.block_memory import block_bytes, code_bytes_estimate, most_bytes, received_bytes
-from snnc.compiler.tiles.network import Layer, Link
+from snnc.compiler.tiles.network import Layer, Link, MappedNetwork
 from snnc.compiler.tiles.placement.cut import Cut, Cuts
 from snnc.compiler.tiles.placement.grouping import Floats, Ints, ceil_div, column_limits, largest_share
 from snnc.compiler.tiles.problem import MappingProblem
@@ -91,7 +92,29 @@ def cuts(problem: MappingProblem, layer: Layer) -> tuple[Cut, ...]:
     replicas = dict.fromkeys(int(ceil_div(problem.batch, s)) for s in _sample_counts(problem.batch))
     room, workers = problem.target.tiles_per_chip, problem.target.workers
     found = [Cut(r, c) for r in replicas if r <= room for c in column_limits(workers) if c <= max(layer.neurons, 1)]
+    if problem.network.half_deltas:
+        return tuple(cut for cut in found if deals_pairs(problem.batch, cut.replicas))
     return tuple(other for cut in found for other in (cut, *_unpaired(cut, problem.batch, workers)))
+
+
+def deals_pairs(batch: int, replicas: int) -> bool:
+    """Whether all blocks may have samples in pairs."""
+    return batch % (2 * replicas) == 0
+
+
+def check_pairs(network: MappedNetwork, batch: int) -> None:
+    """Refuse a batch that cannot be dealt out in pairs.
+
+    Raises
+    ------
+    HalfDeltasError
+        It is odd.
+    """
+    if network.half_deltas and not deals_pairs(batch, 1):
+        raise HalfDeltasError(
+            f"deltas are float16, of which two samples are one word, and a batch of {batch} samples cannot be dealt out in pairs; give an "
+            "even batch, or leave deltas out of half."
+        )
 
 
 def _unpaired(cut: Cut, batch: int, workers: int) -> Iterator[Cut]:
@@ -155,7 +178,7 @@ def _about(number: float) -> int:
 
 def _link(link: Link) -> object:
     sizes = (link.dense, link.indexed, link.inputs, link.outputs, link.weight_elements, link.weight_gradient, link.input_gradient)
-    return (*sizes, link.sparse_values, link.half, link.source.kind)
+    return (*sizes, link.sparse_values, link.half, link.half_deltas, link.source.kind)
 
 
 def _choices(problem: MappingProblem, layer: Layer, *, even: bool) -> tuple[Choice, ...]:

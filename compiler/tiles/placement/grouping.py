@@ -24,9 +24,10 @@ def column_groups(neurons: Any, limit: Any) -> Ints:
     return found
 
 
-def sample_groups(neurons: Any, limit: Any, workers: int, samples: Any) -> Ints:
-    """Sample groups of each column group of a tile that holds `neurons` for `samples` samples."""
-    found: Ints = np.minimum(workers // np.maximum(column_groups(neurons, limit), 1), samples)
+def sample_groups(neurons: Any, limit: Any, workers: int, samples: Any, *, pairs: bool = False) -> Ints:
+    """Sample groups of each column group of a tile that holds `neurons` for `samples` samples; with `pairs`, of two samples or more."""
+    most = samples // 2 if pairs else samples
+    found: Ints = np.minimum(workers // np.maximum(column_groups(neurons, limit), 1), most)
     return found
 
 

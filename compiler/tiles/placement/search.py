@@ -20,7 +20,7 @@ from snnc.compiler.tiles.gradients.parameter_copies import weights_to_replicas
 from snnc.compiler.tiles.gradients.update_steps import least_update
 from snnc.compiler.tiles.host_io.streaming import streaming_bytes
 from snnc.compiler.tiles.memory.memory import MemoryUse, bytes_before_pricing, memory_of
-from snnc.compiler.tiles.network import Layer, learned_rows, learned_scalars
+from snnc.compiler.tiles.network import Layer, learned_parameters, learned_scalars
 from snnc.compiler.tiles.placement.blocks import cut_key
 from snnc.compiler.tiles.placement.choices import Choice, all_within, choices
 from snnc.compiler.tiles.placement.cut import Cut
@@ -363,7 +363,7 @@ def _learned(layer: Layer) -> object:
     """The properties of a population that determine its update."""
     if any(link.indexed is not None for link in layer.incoming):
         return layer.id
-    return tuple(learned_rows(layer)), learned_scalars(layer)
+    return tuple(learned_parameters(layer)), learned_scalars(layer)
 
 
 def _price_key(where: TileRange) -> object:

@@ -9,7 +9,8 @@ from snnc.compiler.ir.plan import Mode, Precision, Recompute, Streaming
 from snnc.compiler.losses import Loss
 from snnc.compiler.losses.optimizers import Optimizer
 from snnc.compiler.lowering.capacities import Capacities
-from snnc.compiler.lowering.halves import halves_of
+from snnc.compiler.lowering.half_numbers import HalfNumbers
+from snnc.compiler.lowering.halves import halves_of, rounding_of
 from snnc.compiler.neurons.surrogates.surrogate import Surrogate
 
 DEFAULT_BATCH: Final = 32
@@ -27,7 +28,7 @@ class PlanOptions:
         Samples of a run or an update.
     seed
         Of the partitioner.
-    capacity, mode, recompute, streaming, parts, precision
+    capacity, mode, recompute, streaming, parts, precision, half
         As :func:`snnc.compile` takes them.
     embedded
         Whether the plan is a part of another program: neurons keep their author's order.
@@ -47,10 +48,12 @@ class PlanOptions:
     streaming: Streaming = "auto"
     parts: int | None = None
     precision: Precision = "float32"
+    half: HalfNumbers | None = None
     embedded: bool = False
 
     @property
     def lowering(self) -> dict[str, Any]:
         """What :func:`~snnc.compiler.lowering.lower.lower` takes by name."""
         names = ("loss", "optimizer", "surrogate", "gradient_window", "steps")
-        return {name: getattr(self, name) for name in names} | {"half": halves_of(self.precision, trains=self.loss is not None)}
+        halves = halves_of(self.precision, self.half, trains=self.loss is not None)
+        return {name: getattr(self, name) for name in names} | {"half": halves, "rounding": rounding_of(self.half, self.seed)}

@@ -111,7 +111,10 @@ def layer_code_bytes(problem: MappingProblem, layer: Layer) -> int:
 def _code_of(problem: MappingProblem, layer: Layer) -> int:
     costs = [vertex.cost for vertex, _ in block_codelets(problem, layer)]
     costs += [vertex.cost for source in layer.sent for _, vertex, _ in relay_codelets(problem, source)]
-    of_update = ("update", *(["squares"] if problem.network.square else []), "weight_rows", *(["pack_rows"] if problem.packed else []))
+    network = problem.network
+    halves = ["update_half"] if network.rounding is not None else []
+    rows = "weight_rows_half" if network.half_weights else "weight_rows"
+    of_update = ("update", *halves, *(["squares"] if network.square else []), rows, *(["pack_rows"] if problem.packed else []))
     costs += [problem.costs[name] for name in of_update if problem.training]
     loops = dict(loop for cost in costs for loop in cost.loops)
     return problem.target.instruction_bytes * (sum(cost.instructions for cost in costs) + sum(loops.values()))

@@ -120,7 +120,8 @@ def backward(
     for port in code.ports:
         fields.append(run("output", "float", f"delta{port}", "the gradient of a current"))
         if sends_deltas(links, port):
-            fields.append(run("output", "float", f"sent{port}", "the same, for its sources"))
+            half = sends_halves(links, port)
+            fields.append(run("output", "half" if half else "float", f"sent{port}", "the same, for its sources", 4 * half))
         if layer.shown:
             fields.append(run("inout", "float", f"shown{port}", "the same of all steps, for a caller"))
     fields += _parameters(layer, code)
@@ -187,6 +188,11 @@ def has_ring(layer: Layer, buffer: str) -> bool:
 def sends_deltas(links: Iterable[BlockLink], port: int) -> bool:
     """Return whether sources read the gradient of a current to form their own."""
     return any(link.link.port == port and link.link.input_gradient and not link.returned for link in links)
+
+
+def sends_halves(links: Iterable[BlockLink], port: int) -> bool:
+    """Return whether they read it as float16."""
+    return any(link.link.port == port and link.link.half_deltas and not link.returned for link in links)
 
 
 # ---- fields of several -------------------------------------------------------------------------------------------------------
@@ -327,16 +333,23 @@ def _ring(output: int) -> tuple[FieldSpec, FieldSpec]:
     return run("inout", "float", f"d_output{output}", "pending gradients of an output"), constant(f"ring{output}", "steps that are pending")
 
 
+def delta_of_pairs(i: int) -> FieldSpec:
+    """Deltas of which two samples may be one load."""
+    return run("input", "float", f"delta{i}", "the target's deltas", 8)
+
+
 def _of_target(i: int, link: Link, form: TableForm | None) -> Iterator[FieldSpec]:
     """The deltas of a target, and the weights of its connection as they are stored with the source."""
     delta, weight = run("input", "float", f"delta{i}", "the target's deltas"), run("input", "float", f"weight{i}", "weights")
+    if link.half:
+        weight = run("input", "half", f"weight{i}", "weights, in rows of even length", align=4)
     if form is not None:
         yield from _table(i, form)
         yield delta
         yield run("input", "float", f"winner{i}", "the chosen entries of a maximum") if link.chooses else weight
     elif link.dense:
         yield constant(f"outputs{i}", "neurons of the target")
-        yield run("input", "float", f"delta{i}", "the target's deltas", 8)
+        yield run("input", "half", f"delta{i}", "the target's deltas", 4) if link.half_deltas else delta_of_pairs(i)
         yield weight
     else:
         yield delta

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Any, Final
 
 from snnc.compiler.ir.step_program import StepProgram
@@ -36,7 +37,7 @@ def network_costs(network: MappedNetwork) -> dict[str, CodeletCost]:
             dense = any(link.dense and link.input_gradient for link in layer.outgoing)
             costs[f"source_gradient.{layer.id}"] = back.calling(*_over_samples(back)) if dense else back
             returns = any(link.dense and link.events and link.input_gradient for link in layer.incoming)
-            further = _events_only(layer, held=1, event_vector=3, **(_PARTIALS if returns else {}))
+            further = _events_only(layer, held=1, event_vector=3, **(_partials(layer) if returns else {}))
             costs[f"weight_round.{layer.id}"] = further.calling(*_over_columns(learned & {True}, 1, 3, 4))
     return costs
 
@@ -105,7 +106,9 @@ _LINK, _DENSE, _SWEEP, _EVENT, _JOINED, _ROW, _PAIR, _NONZERO, _HALF = 8, 16, 6,
 _RUNS: Final[dict[str, Any]] = {"search": 5, "lookup": 4, "found": 4, "single": 4, "run": 8, "value": 4, "choice": 8}
 
 
-_PARTIALS: Final[dict[str, Any]] = {"entry": 8, "entry_vector": 3}
+def _partials(layer: Layer) -> dict[str, Any]:
+    """Half numbers of a row are converted."""
+    return {"entry": 8, "entry_vector": 3 + (layer.half_weights > 0)}
 
 
 def _forward(layer: Layer, training: bool) -> CodeletCost:
@@ -145,6 +148,8 @@ def _backward(layer: Layer) -> CodeletCost:
     halves = _HALF * (2 * past.half_states + past.half_others)
     loads += sum(1 + (s.buffer in layer.adjoint_outputs) for s in layer.sent) or len(layer.adjoint_outputs)
     stores = len(kernel.states) + len(kernel.inputs) + layer.shown
+    # A delta as float16: convert; load the word, join, store.
+    stores += 4 * len({link.port for link in layer.incoming if link.half_deltas})
     sums = 3 * (layer.learnable_neuron_parameters + layer.learnable_scalars)
     learned = [link for link in layer.incoming if link.weight_gradient]
     return CodeletCost(
@@ -164,7 +169,7 @@ def _backward(layer: Layer) -> CodeletCost:
         pair=pair_cycles(kernel.backward) + 2 * (loads + stores + sums) + halves + 2,
         id=5,
         element=3,
-        **_PARTIALS,
+        **_partials(layer),
         **_RUNS,
     )
 
@@ -204,15 +209,16 @@ def _events_only(layer: Layer, held: int, event_vector: int, **partials: Any) ->
 
 def _source_gradient(layer: Layer) -> CodeletCost:
     links = sum(link.input_gradient for link in layer.outgoing)
+    half = any(link.half for link in layer.outgoing)
     return CodeletCost(
         start=16 + _LINK * links,
         idle=8,
         sample=4,
         sweep=12,  # call, tests for the samples that are left, pointers, loop counter
         held=3,  # load, add and store the gradient
-        row=4,  # load the weight, copy it for a pair, advance to the next output's row, branch
-        product=3,  # load, multiply, add; the sum stays in registers
-        dot=2,  # load two deltas, branch
+        row=4 + half,  # load the weight, perhaps convert it, copy it for a pair, advance to the next output's row, branch
+        product=3 + any(link.half_deltas for link in layer.outgoing),  # load, perhaps convert, multiply, add; the sum stays in registers
+        dot=2 + 4 * half,  # load two deltas, branch
         unaligned=1,  # two loads
         element=4,
         found=24,  # bounds of the row, zeroes, and load, add and store for eight samples, two at a time
@@ -235,7 +241,33 @@ def _norm(network: MappedNetwork, sums: tuple[str, int]) -> dict[str, CodeletCos
     return {
         "squares": CodeletCost(start=24, row=2, product=2, element=network.square).calling(sums),
         "clip": CodeletCost(start=40, element=3),
+        **({"judge_update": CodeletCost(start=40)} if network.scaled else {}),  # six fields, a comparison, products, stores
     }
+
+
+def _half_updates(network: MappedNetwork, sums: tuple[str, int]) -> dict[str, CodeletCost]:
+    """Updates of weights that are float16, and their copies for sources.
+
+    A weight: convert, two bounds, convert back, join two for a word: 5. At random: its place (advance, compare, branch, add): 5, the mixing
+    of bits: 9, compare, shift, add, and: 6 besides. With its remainder: load, add; convert back, subtract, store: 5 besides.
+    A copy: the number of a worker's tiles, two divisions: 44; a group of a tile that it takes: 6; a column: 10; a weight: load 16 bits;
+    store 16 bits: load the word, join, store.
+    """
+    if not network.half_weights:
+        return {}
+    rows = {"weight_rows_half": CodeletCost(start=24, run=44, lookup=6, row=10, element=4)}
+    if network.rounding is None:
+        return rows
+    rounding = 5 + {"nearest": 0, "stochastic": 20, "master": 5}[network.rounding]
+    return rows | {"update_half": CodeletCost(start=32, row=2, product=2, element=network.update + rounding).calling(sums)}
+
+
+def _scaled_loss(network: MappedNetwork) -> dict[str, CodeletCost]:
+    """The same where adjoints are multiplied by a factor: an adjoint loads, multiplies and stores, and branches."""
+    costs = _loss(network)
+    if network.scaled:
+        costs["loss"] = replace(costs["loss"], element=costs["loss"].element + 4, sample=costs["loss"].sample + 6)
+    return costs
 
 
 def _loss(network: MappedNetwork) -> dict[str, CodeletCost]:
@@ -284,7 +316,7 @@ def _shared(network: MappedNetwork) -> dict[str, CodeletCost]:
         # two elements: set-up of the inner loop, store, advance; each row that is added: load, add
         "reduce_partials": CodeletCost(start=16, row=6, product=2),
         "gradient_window": CodeletCost(start=20, sample=14, row=6, product=2),
-        **_loss(network),
+        **_scaled_loss(network),
         "most": CodeletCost(start=20, element=3),  # a worker's share, its answer; of a number: load, maximum, branch
         # the numbers of all workers; what is left and whether any is, the sum of all iterations, the place of the iteration
         "answer": CodeletCost(start=26, element=3),
@@ -293,6 +325,7 @@ def _shared(network: MappedNetwork) -> dict[str, CodeletCost]:
         "reduce": CodeletCost(start=16, element=2),  # load, add, branch for a float
         # private or gathered gradients, two elements at a time: of each pass over up to SUMMANDS of them load and store the sum; load, add
         "update": CodeletCost(start=24, row=2, product=2, element=network.update).calling(sums),
+        **_half_updates(network, sums),
         **_norm(network, sums),
         # each column: its neurons, its place, a test for the worker's share; each of its rows: two bounds, two pointers; load, store
         "weight_rows": CodeletCost(start=24, lookup=6, row=10, element=2),

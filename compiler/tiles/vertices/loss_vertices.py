@@ -8,6 +8,7 @@ from typing import Final
 from snnc.compiler.tiles.losses import LossShape
 from snnc.compiler.tiles.vertices.cost import CodeletCost
 from snnc.compiler.tiles.vertices.loops import Amount, looping
+from snnc.compiler.tiles.vertices.parameter_vertices import LOSS_SCALE
 from snnc.compiler.tiles.vertices.vertex_spec import FieldSpec, VertexSpec, constant, one, run
 
 _RECORDS: Final = run("input", "float", "records", "Records of the sample: class c at step t is element offset[c] + t * stride[c].")
@@ -40,8 +41,8 @@ def loss_scores(costs: Mapping[str, CodeletCost], loss: LossShape) -> VertexSpec
     return VertexSpec("loss_scores", (_RECORDS, *_PLACES, *targets, *_scores(loss, written=True), *_SIZES), cost, loops)
 
 
-def sample_loss(costs: Mapping[str, CodeletCost], loss: LossShape) -> VertexSpec:
-    """Return what finds the loss of a sample, and the adjoints of its records."""
+def sample_loss(costs: Mapping[str, CodeletCost], loss: LossShape, *, scaled: bool = False) -> VertexSpec:
+    """Return what finds the loss of a sample, and the adjoints of its records, which may be scaled."""
     fields = (
         *(_scores(loss, written=False) if loss.scores else ()),
         *((_RECORDS,) if loss.reads_steps else ()),
@@ -50,6 +51,7 @@ def sample_loss(costs: Mapping[str, CodeletCost], loss: LossShape) -> VertexSpec
         run("output", "float", "adjoint", "As the records."),
         run("output", "float", "loss", "What the steps of each worker add." if loss.reads_steps else "Written by the first worker."),
         *_SIZES,
+        *((LOSS_SCALE,) if scaled else ()),
     )
     cost = costs["loss"]
     loops = (

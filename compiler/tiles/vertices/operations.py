@@ -37,10 +37,11 @@ SQUARE_CYCLES: Final = 3
 
 
 def square_cycles(rule: UpdateRule, *, accumulates: bool) -> int:
-    """Worker cycles in which a gradient is added to the norm; 0 if no norm is needed."""
-    if rule.clip_norm is None:
+    """Worker cycles in which a gradient is added to the norm; 0 if no norm is needed. A scaled one is divided by its factor before."""
+    if rule.clip_norm is None and rule.loss_scale is None:
         return 0
-    return SQUARE_CYCLES + pair_cycles(rule.clipped) + (MEAN_CYCLES if accumulates else 0)
+    scaled = int(rule.loss_scale is not None)
+    return SQUARE_CYCLES + scaled + pair_cycles(rule.clipped) + (MEAN_CYCLES if accumulates else 0)
 
 
 def pair_cycles(assignments: Iterable[Assignment]) -> int:
@@ -55,7 +56,7 @@ def update_cycles(rule: UpdateRule, *, accumulates: bool = False) -> int:
     one: a cycle for its moment, and one for each operation that plain descent or momentum do not have.
     """
     arithmetic, moments = pair_cycles(rule.step), len(rule.moments)
-    mean = MEAN_CYCLES if accumulates else 0
+    mean = (MEAN_CYCLES if accumulates else 0) + (rule.loss_scale is not None)
     if "sqrt" in operation_counts(rule.step):
         return (arithmetic + mean + 2 + 2 * len(rule.changed_arrays)) // 2
     return SGD_CYCLES + moments + mean + arithmetic - (2 + 2 * moments)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any, Final
 
+from snnc.compiler.losses.weight_rounding import REMAINDER, Rounding
 from snnc.compiler.tiles.vertices.cost import SUMMANDS, CodeletCost
 from snnc.compiler.tiles.vertices.loops import Amount, Loop, looping, pairs
-from snnc.compiler.tiles.vertices.vertex_spec import VertexSpec, constant, one, run
+from snnc.compiler.tiles.vertices.vertex_spec import FieldSpec, VertexSpec, constant, one, run
 
 _RATES: Final = run("input", "float", "rates", "the step size and a correction")
 _SCHEDULE: Final = (
@@ -16,6 +18,7 @@ _SCHEDULE: Final = (
     one("inout", "int", "step", "updates so far"),
     run("output", "float", "rates", _RATES.holds),
 )
+LOSS_SCALE: Final = one("input", "float", "loss_scale", "the factor of the loss's gradient")
 KEPT: Final = run("inout", "float", "kept", "the sum of earlier batches' gradients")
 _ACCUMULATED: Final = (
     one("input", "int", "batches", "batches before this one whose gradients are kept; -1: keep this one's too"),
@@ -70,10 +73,42 @@ def update(costs: Mapping[str, CodeletCost], moments: int, *, accumulates: bool 
     return VertexSpec("update", fields, costs["update"], _with_sums("parameters", costs["update"]))
 
 
-def squares(costs: Mapping[str, CodeletCost], *, accumulates: bool = False) -> VertexSpec:
+def update_half(
+    costs: Mapping[str, CodeletCost],
+    moments: int,
+    *,
+    accumulates: bool = False,
+    clips: bool = False,
+    rounding: Rounding | None = "nearest",
+) -> VertexSpec:
+    """Return what updates weights that are float16, and rounds them."""
+    found = update(costs, moments, accumulates=accumulates, clips=clips)
+    values = run("inout", "half", "value", "weights", align=4)
+    fields = tuple(values if spec.name == "value" else spec for spec in found.fields)
+    cost = costs["update_half"]
+    return VertexSpec("update_half", (*fields, *rounding_fields(rounding)), cost, _with_sums("parameters", cost))
+
+
+def rounding_fields(rounding: Rounding | None) -> tuple[FieldSpec, ...]:
+    """Return what an update of float16 weights reads besides: for random numbers the places of its weights, or what rounding lost."""
+    if rounding == "master":
+        return (run("inout", "float", REMAINDER, "what rounding lost"),)
+    if rounding != "stochastic":
+        return ()
+    return (
+        one("input", "int", "updates", "this update, counted from 1"),
+        constant("key", "of the parameter's random numbers"),
+        constant("begin", "the first weight among those of the group"),
+        constant("first", "neuron of the group's first column"),
+        constant("columns", "columns of the group"),
+        constant("inputs", "rows of the group's weights"),
+    )
+
+
+def squares(costs: Mapping[str, CodeletCost], *, accumulates: bool = False, scaled: bool = False) -> VertexSpec:
     """Return what sums gradients of parameters before their update, and the squares of the sums."""
     fields = (
-        *([_RATES] if accumulates else []),
+        *([_RATES] if accumulates or scaled else []),
         run("inout", "float", "sums", "the first of the gradients, then the sum of all"),
         run("input", "float", "others", "all other gradients"),
         *([KEPT] if accumulates else []),
@@ -113,9 +148,24 @@ def _with_sums(name: str, cost: CodeletCost) -> tuple[Loop, ...]:
     return (*looping(name, Amount("count"), cost.element), *sum_loops(cost))
 
 
-def schedule(costs: Mapping[str, CodeletCost], *, accumulates: bool = False) -> VertexSpec:
+def schedule(costs: Mapping[str, CodeletCost], *, accumulates: bool = False, scaled: bool = False) -> VertexSpec:
     """Return what works out the numbers that all updates of a step share."""
-    return VertexSpec("schedule", (*_SCHEDULE, *(_ACCUMULATED if accumulates else ())), costs["update"])
+    factor = (LOSS_SCALE,) if scaled else ()
+    return VertexSpec("schedule", (*_SCHEDULE, *(_ACCUMULATED if accumulates else ()), *factor), costs["update"])
+
+
+def judge_update(costs: Mapping[str, CodeletCost], *, accumulates: bool = False) -> VertexSpec:
+    """Return what counts updates with a scaled loss, and changes its factor."""
+    fields = (
+        one("input", "float", "factor", "what gradients are multiplied by to have the norm; no number where one is not finite"),
+        one("inout", "float", "loss_scale", LOSS_SCALE.holds),
+        one("output", "float", "gradient_scale", "the factor that the gradients have"),
+        one("inout", "int", "step", "updates so far"),
+        one("inout", "int", "good", "updates since the factor changed"),
+        one("inout", "int", "skipped", "updates that were skipped"),
+        *(_ACCUMULATED[:1] if accumulates else ()),
+    )
+    return VertexSpec("judge_update", fields, costs["judge_update"])
 
 
 def sum_private(costs: Mapping[str, CodeletCost]) -> VertexSpec:
@@ -134,8 +184,10 @@ def sum_pieces(costs: Mapping[str, CodeletCost]) -> VertexSpec:
     return VertexSpec("sum_pieces", _SUM_PIECES, cost, loops)
 
 
-def weight_rows(costs: Mapping[str, CodeletCost]) -> VertexSpec:
-    """Return what puts rows of weights in order on a tile of their source."""
+def weight_rows(costs: Mapping[str, CodeletCost], *, half: bool = False) -> VertexSpec:
+    """Return what puts rows of weights in order on a tile of their source; rows of float16 numbers have an even length."""
+    if half:
+        return _weight_rows_half(costs["weight_rows_half"])
     cost = costs["weight_rows"]
     loops = (
         *looping("columns of the target", Amount("columns"), cost.lookup, "lists"),
@@ -143,6 +195,17 @@ def weight_rows(costs: Mapping[str, CodeletCost]) -> VertexSpec:
         *looping("weights", Amount("weights"), cost.element, "copied"),
     )
     return VertexSpec("weight_rows", _WEIGHT_ROWS, cost, loops)
+
+
+def _weight_rows_half(cost: CodeletCost) -> VertexSpec:
+    fields = tuple(replace(f, type="half", align=4 if f.name == "rows" else 0) if f.type == "float" else f for f in _WEIGHT_ROWS)
+    loops = (
+        *looping("runs of tiles", Amount("runs"), cost.run, "lists"),
+        *looping("groups of a tile", Amount("groups"), cost.lookup, "joined"),
+        *looping("columns", Amount("columns"), cost.row, "copied"),
+        *looping("weights", Amount("weights"), cost.element, "copied"),
+    )
+    return VertexSpec("weight_rows_half", fields, cost, loops)
 
 
 def pack_rows(costs: Mapping[str, CodeletCost]) -> VertexSpec:

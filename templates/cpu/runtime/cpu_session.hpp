@@ -27,6 +27,8 @@ protected:
   // What the network is made of; called while it is constructed.
   void add_parameter(Parameter &made, std::vector<std::size_t> shape);
   void add_learned(Parameter &made, std::vector<std::size_t> shape, int moments);
+  /// What rounding loses of a parameter is kept.
+  void add_remainder(Parameter &made, std::vector<std::size_t> shape);
   /// `dense`: some reader takes rows; `lists`: some reader takes lists.
   void add_input(const char *name, Source &source, bool spikes, bool dense, bool lists);
   void add_state(const char *name, Rows &rows);

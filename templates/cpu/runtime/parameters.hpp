@@ -56,6 +56,10 @@ struct Parameter {
   /// All threads have one gradient, whose rows they share.
   bool shared = false;
   Array<float> moment3{};
+  /// What rounding lost of weights that have float16 values; empty where it is not kept.
+  Array<float> remainder{};
+  /// Rounds all numbers after they were set; null: they stay.
+  std::function<void(Parameter &)> settled{};
 
   /// Copies numbers that lie as this one's do from or to the model's order.
   void set(Array<float> &own, const float *model) const {

@@ -10,6 +10,8 @@ void CpuSession::add_parameter(Parameter &made, std::vector<std::size_t> shape) 
       [this, &made](const void *data) {
         made.set(made.value, static_cast<const float *>(data));
         made.fill_up();
+        if (made.settled)
+          made.settled(made);
         stale = true;
       },
       [&made](void *data) { made.get(made.value, static_cast<float *>(data)); });
@@ -45,6 +47,14 @@ void CpuSession::add_learned(Parameter &made, std::vector<std::size_t> shape, in
         [&made, &numbers](const void *data) { made.set(numbers, static_cast<const float *>(data)); },
         [&made, &numbers](void *data) { made.get(numbers, static_cast<float *>(data)); });
   }
+}
+
+void CpuSession::add_remainder(Parameter &made, std::vector<std::size_t> shape) {
+  made.remainder.resize(made.numbers);
+  add(
+      {made.name + "_remainder", SNNC_FLOAT32, SNNC_MOMENT, std::move(shape)},
+      [&made](const void *data) { made.set(made.remainder, static_cast<const float *>(data)); },
+      [&made](void *data) { made.get(made.remainder, static_cast<float *>(data)); });
 }
 
 void CpuSession::add_input(const char *name, Source &source, bool spikes, bool dense, bool lists) {

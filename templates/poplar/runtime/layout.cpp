@@ -235,8 +235,17 @@ void Copies::add(const poplar::Tensor &source, const poplar::Tensor &destination
 }
 
 void Copies::end(poplar::program::Sequence &program, const char *name) const {
-  if (!from.empty())
-    program.add(poplar::program::Copy(poplar::concat(from), poplar::concat(to), false, name));
+  // A tensor holds elements of one type: float16 weights are a copy of their own.
+  for (const bool halves : {false, true}) {
+    std::vector<poplar::Tensor> sources, destinations;
+    for (std::size_t i = 0; i < from.size(); ++i)
+      if ((from[i].elementType() == poplar::HALF) == halves) {
+        sources.push_back(from[i]);
+        destinations.push_back(to[i]);
+      }
+    if (!sources.empty())
+      program.add(poplar::program::Copy(poplar::concat(sources), poplar::concat(destinations), false, name));
+  }
 }
 
 std::size_t even(std::size_t elements) { return (elements + 1) / 2 * 2; }
@@ -340,6 +349,13 @@ Matrix Layout::matrix(const Population &p, const std::string &name) {
   return made;
 }
 
+Matrix Layout::half_matrix(const Population &p, const std::string &name) {
+  const Matrix made = by_replica(p, poplar::HALF, name, p.neurons);
+  for (const Block &b : p.blocks)
+    graph.setTileMapping(own(made, b), b.tile);
+  return made;
+}
+
 Sent Layout::sent(const Population &p, const poplar::Type &type, const std::string &name, std::size_t row) {
   Sent made;
   made.replicas = p.replicas;
@@ -357,6 +373,10 @@ Parts Layout::sample_rows(const Population &p, const std::string &name, std::siz
 
 Parts Layout::source_rows(const Population &p, const std::string &name, std::size_t outputs) {
   return parts(p.groups, poplar::FLOAT, name, [&](const Group &g) { return outputs * g.count; });
+}
+
+Parts Layout::half_source_rows(const Population &p, const std::string &name, std::size_t outputs) {
+  return parts(p.groups, poplar::HALF, name, [&](const Group &g) { return even(outputs) * g.count; });
 }
 
 Parts Layout::packed_rows(const std::vector<Packer> &packers, const std::string &name) {

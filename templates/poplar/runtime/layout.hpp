@@ -271,6 +271,9 @@ public:
   /// [neurons][batch], written by blocks and read by others: all samples of a block's neurons travel as one piece.
   Matrix matrix(const Population &p, const std::string &name);
 
+  /// The same as half numbers; blocks have an even number of samples, so that two of them are one word.
+  Matrix half_matrix(const Population &p, const std::string &name);
+
   /// [tiles][samples][row], written by blocks for relays.
   Sent sent(const Population &p, const poplar::Type &type, const std::string &name, std::size_t row);
 
@@ -292,6 +295,9 @@ public:
 
   /// [outputs] for each neuron of each group: the rows of outgoing weights lie with their source.
   Parts source_rows(const Population &p, const std::string &name, std::size_t outputs);
+
+  /// The same as half numbers, in rows of an even length.
+  Parts half_source_rows(const Population &p, const std::string &name, std::size_t outputs);
 
   /// [count][columns] for each packer: rows of weights on their way.
   Parts packed_rows(const std::vector<Packer> &packers, const std::string &name);

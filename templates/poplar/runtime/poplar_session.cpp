@@ -200,7 +200,7 @@ void PoplarSession::half_parameter(const std::string &name, std::vector<std::siz
     stale = true;
     std::vector<float> wide(n);
     for (std::size_t i = 0; i < n; ++i)
-      wide[i] = order[i] == NOWHERE ? 0.0f : static_cast<const float *>(data)[order[i]];
+      wide[i] = order[i] == NOWHERE ? 0.0f : std::clamp(static_cast<const float *>(data)[order[i]], -65504.0f, 65504.0f);
     std::vector<std::uint16_t> raw(n);
     poplar::copyFloatToDeviceHalf(graph.getTarget(), wide.data(), raw.data(), n);
     engine->writeTensor(name, raw.data(), raw.data() + n);
@@ -418,6 +418,10 @@ void PoplarSession::load(const std::vector<poplar::program::Program> &programs, 
   stored = offsets;
   for (std::size_t index : zero_at_open)
     set(index, std::vector<std::uint32_t>(infos[index].elements()).data());
+  for (const auto &[name, value] : first_numbers)
+    for (std::size_t i = 0; i < infos.size(); ++i)
+      if (infos[i].name == name)
+        set(i, &value);
   const std::vector<char> weights = read_file(folder + "/" + WEIGHTS_FILE);
   for (const Stored &tensor : stored)
     for (std::size_t i = 0; i < infos.size(); ++i)

@@ -84,6 +84,9 @@ protected:
   void tensor(const std::string &name, snnc_role role, std::vector<std::size_t> shape, const poplar::Tensor &on_device, Order order,
               bool writable, snnc_type type = SNNC_FLOAT32);
 
+  /// A setting of one number begins with `value`.
+  void begins(const std::string &name, float value) { first_numbers.emplace_back(name, value); }
+
   /// A parameter that tiles keep as half numbers; the host sees floats, rounded to the nearest of them.
   void half_parameter(const std::string &name, std::vector<std::size_t> shape, const poplar::Tensor &on_device, Order order);
 
@@ -153,6 +156,8 @@ private:
   std::vector<std::pair<std::string, std::function<void(void *)>>> filled;
   Turns *turns = nullptr;
   std::vector<std::size_t> zero_at_open;
+  /// What tensors of one number hold at the beginning.
+  std::vector<std::pair<std::string, float>> first_numbers;
   std::vector<Stored> stored;
   bool stale = true;
   unsigned forward_runs = 0, train_runs = 0;

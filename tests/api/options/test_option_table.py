@@ -11,6 +11,7 @@ from option_cells import BATCH, CORPUS, MACHINES, STEPS, TARGETS, dense, made, r
 
 import snnc
 from snnc.backends.registry import BACKENDS, backend_of
+from snnc.compiler.lowering.half_numbers import HalfNumbers
 from snnc.driver.compiling import session_for
 from snnc.errors import NoTimeStepError, OptionConflictError, OptionNeedsLossError, OptionTargetError, OptionValueError
 from snnc.options.compile_options import CompileOptions, from_data, options, to_data
@@ -121,6 +122,7 @@ CELLS = {
     "memory": [Cell(10**9, lambda m: m.opened.memory, 10**9)],
     "threads": [Cell(3, lambda m: m.opened.threads, 3)],
     "precision": [Cell("bfloat16", emitted), Cell("float16", emitted)],
+    "half": [Cell(HalfNumbers(pasts=True), emitted)],
     "dt": [Cell(2e-3, lambda m: m.files, model=nir)],
     "detach": [Cell("none", lambda m: m.files, model=nir)],
     "input_kind": [Cell("values", lambda m: [i.kind for i in m.program.inputs], ["values"])],

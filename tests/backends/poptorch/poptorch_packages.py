@@ -32,8 +32,8 @@ CASES = {
     "several inputs": (several_inputs, Adam(1e-2), machine(3), {}, {"capacity": 1}),
     # Inputs as bits, populations in replicas, gradients that come back in windows.
     "windows": (deep, SGD(1e-2, 0.9), machine(100), {"gradient_window": (-0.3, np.inf)}, {"gradients": "windowed", "quick": True}),
-    # A past of half numbers.
-    "half": (several_inputs, Adam(1e-2), machine(3), {"half": ("history",)}, {}),
+    # A past and deltas of half numbers.
+    "half": (several_inputs, Adam(1e-2), machine(3), {"half": ("history", "deltas")}, {"batch": 6}),
     # Rows of weights that are packed before they go to their sources.
     "packed rows": (deep, GROUPED, machine(100), {}, {"gradients": "dense", "packed": True, "quick": True}),
     # Names that would be code, an output that shows an input; nothing is trained.
@@ -62,12 +62,12 @@ class Package:
         random = np.random.default_rng(seed)
         inputs = {}
         for info in self.program.inputs:
-            x = (random.random((STEPS, BATCH, *info.shape)) < density).astype(np.float32)
+            x = (random.random((STEPS, self.plan.batch, *info.shape)) < density).astype(np.float32)
             if info.kind == "values":
                 x *= random.random(x.shape).astype(np.float32)
             inputs[info.id] = np.broadcast_to(x[:1], x.shape).copy() if info.static else x
         loss = [o.shape[0] for o in self.program.outputs if o.id == self.program.loss_output]
-        return inputs, random.integers(0, loss[0], BATCH) if loss else None
+        return inputs, random.integers(0, loss[0], self.plan.batch) if loss else None
 
     def batch_first(self, inputs):
         """The same as the package takes them, in its order."""
@@ -99,7 +99,7 @@ def package(name):
     loss = {"loss": parse_loss("ce_mean_membrane"), "loss_output": "y", "optimizer": optimizer} if optimizer else {}
     program = lower(graph, steps=STEPS, **loss, **lowering)
     with inputs_as_bits() if name == "windows" else nullcontext():
-        plan = make_plan(program, target, steps=STEPS, batch=BATCH, **mapping)
+        plan = make_plan(program, target, **{"steps": STEPS, "batch": BATCH, **mapping})
     return Package(program, plan, emit_poptorch(program, plan, workplace().path / name.replace(" ", "_")))
 
 

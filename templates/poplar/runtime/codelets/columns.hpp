@@ -250,19 +250,25 @@ template <unsigned P, unsigned LAST> struct AddNonzeroOuter {
 template <bool ALIGNED> inline float2 two_samples(const float *row) {
   return ALIGNED ? *reinterpret_cast<const float2 *>(row) : float2{row[0], row[1]};
 }
+/// Half numbers are aligned.
+template <bool> inline float2 two_samples(const half *row) {
+  const half2 pair = *reinterpret_cast<const half2 *>(row);
+  return float2{static_cast<float>(pair[0]), static_cast<float>(pair[1])};
+}
 
 /// sums[s * step] += rows[o][s] * weights[o] over all outputs, for 2 * P samples and one more when LAST is 1.
-template <unsigned P, unsigned LAST, bool ALIGNED> inline void add_some_samples(const float *__restrict rows, unsigned batch,
-                                                                                const float *__restrict weights, unsigned outputs,
-                                                                                float *__restrict sums, unsigned step) {
+template <unsigned P, unsigned LAST, bool ALIGNED, class Delta, class Weight>
+inline void add_some_samples(const Delta *__restrict rows, unsigned batch, const Weight *__restrict weights, unsigned outputs,
+                             float *__restrict sums, unsigned step) {
   float2 held[P == 0 ? 1 : P] = {};
   float last = 0.0f;
   for (unsigned o = 0; o < outputs; ++o, rows += batch) {
-    const float2 weight = {weights[o], weights[o]};
+    const float each = static_cast<float>(weights[o]);
+    const float2 weight = {each, each};
     for (unsigned p = 0; p < P; ++p)
       held[p] += weight * two_samples<ALIGNED>(rows + 2 * p);
     if (LAST != 0)
-      last += weight[0] * rows[2 * P];
+      last += weight[0] * static_cast<float>(rows[2 * P]);
   }
   for (unsigned p = 0; p < P; ++p) {
     sums[2 * p * step] += held[p][0];
@@ -287,38 +293,44 @@ template <bool ALIGNED> struct ChooseSamples<0, ALIGNED> {
 };
 
 /// The same for all samples, SAMPLE_SWEEP pairs at a time in registers.
-template <bool ALIGNED> __attribute__((noinline)) void add_products_of_samples(const float *rows, unsigned batch, const float *weights,
-                                                                               unsigned outputs, float *sums, unsigned samples,
-                                                                               unsigned step) {
+template <bool ALIGNED, class Delta, class Weight>
+__attribute__((noinline)) void add_products_of_samples(const Delta *rows, unsigned batch, const Weight *weights, unsigned outputs,
+                                                       float *sums, unsigned samples, unsigned step) {
   unsigned s = 0;
   for (; samples - s > 2 * SAMPLE_SWEEP; s += 2 * SAMPLE_SWEEP)
     add_some_samples<SAMPLE_SWEEP, 0, ALIGNED>(rows + s, batch, weights, outputs, sums + s * step, step);
   ChooseSamples<2 * SAMPLE_SWEEP, ALIGNED>::run(samples - s, rows + s, batch, weights, outputs, sums + s * step, step);
 }
 
-/// sums[c] += sum of rows[o] * weights[c][o] over all outputs, for N columns: one sample, two outputs at a time.
-template <unsigned N, bool ALIGNED>
-inline void add_dots(const float *__restrict rows, const float *__restrict weights, unsigned outputs, float *__restrict sums) {
+/// Two weights of a row; rows of half numbers begin at words.
+template <bool ALIGNED> inline float2 two_weights(const float *row) { return two_samples<ALIGNED>(row); }
+template <bool ALIGNED> inline float2 two_weights(const half *row) { return two_samples<ALIGNED>(row); }
+
+/// sums[c] += sum of rows[o] * weights[c][o] over all outputs, for N columns: one sample, two outputs at a time. Rows of weights are `stride`
+/// apart.
+template <unsigned N, bool ALIGNED, class Delta, class Weight> inline void
+add_dots(const Delta *__restrict rows, const Weight *__restrict weights, unsigned outputs, unsigned stride, float *__restrict sums) {
   float2 held[N] = {};
   for (unsigned o = 0; o + 1 < outputs; o += 2) {
     const float2 row = two_samples<true>(rows + o);
     for (unsigned c = 0; c < N; ++c)
-      held[c] += row * two_samples<ALIGNED>(weights + c * outputs + o);
+      held[c] += row * two_weights<ALIGNED>(weights + c * stride + o);
   }
   for (unsigned c = 0; c < N; ++c)
-    sums[c] += held[c][0] + held[c][1] + (outputs % 2 != 0 ? rows[outputs - 1] * weights[(c + 1) * outputs - 1] : 0.0f);
+    sums[c] += held[c][0] + held[c][1] +
+               (outputs % 2 != 0 ? static_cast<float>(rows[outputs - 1]) * static_cast<float>(weights[c * stride + outputs - 1]) : 0.0f);
 }
 
 /// The same for all columns of a block that has one sample: four at a time share what they load of the deltas.
-template <bool ALIGNED>
-__attribute__((noinline)) void add_dots_of_columns(const float *rows, const float *weights, unsigned outputs, float *sums, unsigned count) {
+template <bool ALIGNED, class Delta, class Weight> __attribute__((noinline)) void
+add_dots_of_columns(const Delta *rows, const Weight *weights, unsigned outputs, unsigned stride, float *sums, unsigned count) {
   unsigned c = 0;
   for (; c + 4 <= count; c += 4)
-    add_dots<4, ALIGNED>(rows, weights + c * outputs, outputs, sums + c);
+    add_dots<4, ALIGNED>(rows, weights + c * stride, outputs, stride, sums + c);
   for (; c + 2 <= count; c += 2)
-    add_dots<2, ALIGNED>(rows, weights + c * outputs, outputs, sums + c);
+    add_dots<2, ALIGNED>(rows, weights + c * stride, outputs, stride, sums + c);
   for (; c < count; ++c)
-    add_dots<1, ALIGNED>(rows, weights + c * outputs, outputs, sums + c);
+    add_dots<1, ALIGNED>(rows, weights + c * stride, outputs, stride, sums + c);
 }
 
 /// Runs of columns that add_dots_of_columns makes.

@@ -23,47 +23,64 @@ struct Entries {
 
 [[maybe_unused]] inline unsigned long entries_of(const unsigned *numbers, unsigned samples) { return total(Spikes{numbers + 1}, samples); }
 
+/// Two columns of a row.
+[[maybe_unused]] inline float2 two_columns(const float *row) { return *reinterpret_cast<const float2 *>(row); }
+[[maybe_unused]] inline float2 two_columns(const half *row) {
+  const half2 pair = *reinterpret_cast<const half2 *>(row);
+  return float2{static_cast<float>(pair[0]), static_cast<float>(pair[1])};
+}
+
+/// Deltas as float16.
+template <unsigned P, unsigned LAST> inline void round_to_half(Held<P, LAST> &held) {
+  for (unsigned p = 0; p < P; ++p)
+    held.pair[p] = float2{static_cast<float>(static_cast<half>(held.pair[p][0])), static_cast<float>(static_cast<half>(held.pair[p][1]))};
+  if (LAST != 0)
+    held.last = static_cast<float>(static_cast<half>(held.last));
+}
+
 /// partial[e] = sum over some columns of rows[id][c] * delta[c], added to what other columns gave.
-template <unsigned P, unsigned LAST> struct MakeProducts {
-  template <class Id> static void run(const Id *__restrict ids, unsigned entries, const float *pair, const float *last, unsigned stride,
-                                      const float *delta, float *__restrict partial, bool starts) {
-    const Held<P, LAST> held(delta);
+template <bool ROUNDS, unsigned P, unsigned LAST> struct MakeProducts {
+  template <class Id, class Weight> static void run(const Id *__restrict ids, unsigned entries, const Weight *pair, const Weight *last,
+                                                    unsigned stride, const float *delta, float *__restrict partial, bool starts) {
+    Held<P, LAST> held(delta);
+    if (ROUNDS)
+      round_to_half(held);
     for (unsigned e = 0; e < entries; ++e) {
       const unsigned id = ids[e];
-      const float2 *row = reinterpret_cast<const float2 *>(pair + static_cast<unsigned long>(id) * stride);
+      const Weight *row = pair + static_cast<unsigned long>(id) * stride;
       float2 sum = {starts ? 0.0f : partial[e], 0.0f};
       for (unsigned p = 0; p < P; ++p)
-        sum += row[p] * held.pair[p];
-      partial[e] = sum[0] + sum[1] + (LAST != 0 ? last[id] * held.last : 0.0f);
+        sum += two_columns(row + 2 * p) * held.pair[p];
+      partial[e] = sum[0] + sum[1] + (LAST != 0 ? static_cast<float>(last[id]) * held.last : 0.0f);
     }
   }
 };
 
 /// MakeProducts for `now` columns, which are at most C.
-template <unsigned C> struct ChooseProducts {
+template <bool ROUNDS, unsigned C> struct ChooseProducts {
   template <class... All> static void run(unsigned now, All... all) {
     if (now == C)
-      MakeProducts<C / 2, C % 2>::run(all...);
+      MakeProducts<ROUNDS, C / 2, C % 2>::run(all...);
     else
-      ChooseProducts<C - 1>::run(now, all...);
+      ChooseProducts<ROUNDS, C - 1>::run(now, all...);
   }
 };
 
-template <> struct ChooseProducts<0> {
+template <bool ROUNDS> struct ChooseProducts<ROUNDS, 0> {
   template <class... All> static void run(All...) {}
 };
 
 /// The partial products of all entries of all samples, VALUE_SWEEP pairs of columns at a time.
-template <class Id, class Lengths>
-__attribute__((noinline)) void partial_products(const Id *ids, unsigned room, Lengths lengths, unsigned samples, const float *rows,
+template <bool ROUNDS, class Id, class Lengths, class Weight>
+__attribute__((noinline)) void partial_products(const Id *ids, unsigned room, Lengths lengths, unsigned samples, const Weight *rows,
                                                 unsigned inputs, unsigned columns, const float *deltas, float *partial, unsigned capacity) {
   const unsigned stride = columns / 2 * 2;
-  const float *last = rows + static_cast<unsigned long>(inputs) * stride;
+  const Weight *last = rows + static_cast<unsigned long>(inputs) * stride;
   for (unsigned done = 0; done < columns;) {
     const unsigned now = columns - done < 2 * VALUE_SWEEP ? columns - done : 2 * VALUE_SWEEP;
     for (unsigned s = 0; s < samples; ++s)
-      ChooseProducts<2 * VALUE_SWEEP>::run(now, ids + s * room + begin_of(lengths, s), lengths[s], rows + done, last, stride,
-                                           deltas + s * columns + done, partial + s * capacity + begin_of(lengths, s), done == 0);
+      ChooseProducts<ROUNDS, 2 * VALUE_SWEEP>::run(now, ids + s * room + begin_of(lengths, s), lengths[s], rows + done, last, stride,
+                                                   deltas + s * columns + done, partial + s * capacity + begin_of(lengths, s), done == 0);
     done += now;
   }
 }

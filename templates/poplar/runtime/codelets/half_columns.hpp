@@ -5,6 +5,9 @@ namespace {
 /// Two half numbers as floats.
 [[maybe_unused]] inline float2 widened(half2 pair) { return float2{static_cast<float>(pair[0]), static_cast<float>(pair[1])}; }
 
+/// Length of a row of a copy with its source.
+[[maybe_unused]] inline unsigned even(unsigned columns) { return columns + columns % 2; }
+
 /// sums[c] += value * rows[i][c] of one row.
 template <unsigned P, unsigned LAST>
 inline void add_half_row(Held<P, LAST> &held, float value, const half *pair, const half *last, unsigned stride, unsigned i) {

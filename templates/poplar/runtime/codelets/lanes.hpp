@@ -17,6 +17,13 @@ template <> [[maybe_unused]] inline float2 load<float2>(const float *from) { ret
   to[apart] = value[1];
 }
 
+/// As half numbers.
+[[maybe_unused]] inline void store(half *to, float value, unsigned long = 1) { *to = static_cast<half>(value); }
+[[maybe_unused]] inline void store(half *to, float2 value, unsigned long apart = 1) {
+  to[0] = static_cast<half>(value[0]);
+  to[apart] = static_cast<half>(value[1]);
+}
+
 [[maybe_unused]] inline float lane(float value, unsigned) { return value; }
 [[maybe_unused]] inline float lane(float2 value, unsigned number) { return value[number]; }
 

@@ -1,0 +1,57 @@
+"""Small networks whose programs run on the emulator, beside what was predicted for them: with events, and without."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from snnc.benchmarks.reproduce.figure import Figure, Kind, Point, Results, Row, why_missing
+
+ACTIVITIES: Final = (0.005, 0.02, 0.1, 0.3)
+QUICK: Final = (0.02, 0.1)
+CHIPS: Final = (1, 4)
+PROGRAMS: Final = {False: "snnc's sparse program", True: "snnc's program without events"}
+KINDS: Final[tuple[Kind, ...]] = ("predicted", "emulated")
+
+
+def emulated_row(activity: float, *, dense: bool, chips: int) -> Row:
+    """Return the row of one activity, program and machine."""
+    return Row("emulate", {"activity": activity, "dense": dense, "chips": chips})
+
+
+def rows(quick: bool) -> tuple[Row, ...]:
+    """Return both programs at each activity; four chips at one activity."""
+    activities = QUICK if quick else ACTIVITIES
+    one = [emulated_row(activity, dense=dense, chips=1) for activity in activities for dense in PROGRAMS]
+    return (*one, *(emulated_row(QUICK[1], dense=dense, chips=4) for dense in PROGRAMS))
+
+
+def points(results: Results) -> tuple[Point, ...]:
+    """Return a line for each program, machine and kind."""
+    found = []
+    for chips in CHIPS:
+        for dense, program in PROGRAMS.items():
+            for activity in ACTIVITIES:
+                result = results.get(emulated_row(activity, dense=dense, chips=chips).key)
+                if result is None:
+                    continue
+                for kind in KINDS:
+                    cycles = result.get(f"{kind}_cycles")
+                    note = why_missing(result) or f"{result['target']}, fullest tile {result[f'{kind}_bytes']:,} bytes ({kind})"
+                    series = f"{program}, {chips} chip{'s' * (chips > 1)} ({kind})"
+                    found.append(Point(series, kind, 100 * activity, cycles, note, {"chips": chips, "dense": dense}))
+    return tuple(found)
+
+
+FIGURE: Final = Figure(
+    "emulated",
+    "2311.04386",
+    "Small networks: the step that is predicted, and the program that runs on the emulator",
+    "Cycles of a training step of 200-96-96-10, T = 20, batch 12, on 48 tiles a chip. The emulator runs the emitted program and counts the "
+    "cycles of its loops, by the same costs of instructions as the prediction: this shows that the plan is what runs, not how fast an "
+    "IPU is.",
+    "spikes of 100 inputs and steps",
+    "cycles a training step",
+    rows,
+    points,
+    log_x=True,
+)

@@ -1,0 +1,94 @@
+"""How the update of a weight that is kept as float16 is rounded: defined here once, and the same on every target to the bit.
+
+The update is computed in float32 and then rounded to the nearest float16 number, or at random to one of the two that are next to it, with
+the probability that keeps the mean. The random number of a weight follows from a counter alone (Salmon et al. 2011, DOI
+10.1145/2063384.2063405): the seed, the parameter, the update and the place of the weight in the array, mixed by ``lowbias32`` (C. Wellons
+2018, "Prospecting for hash functions", public domain). Every order of computing it gives the same numbers. An IPU rounds at
+random by itself, but by a generator whose state depends on the order of instructions: it cannot be reproduced, and is not used.
+
+What is beyond the largest float16 number becomes that number; NaN stays NaN.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+Rounding: TypeAlias = Literal["nearest", "stochastic", "master"]
+"""``"master"``: to the nearest, and what is lost is kept as float32, so that weight and remainder are a float32 weight."""
+
+LARGEST: Final = float(np.finfo(np.float16).max)
+NORMAL: Final = float(np.finfo(np.float16).tiny)
+"""The smallest number with all eleven digits; below it, float16 numbers are multiples of 2^-24."""
+REMAINDER: Final = "remainder"
+"""Name of the array that holds what rounding lost, beside the moments of the optimiser."""
+
+Words: TypeAlias = npt.NDArray[np.uint32]
+Floats: TypeAlias = npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class WeightRounding:
+    """How updates of weights that are kept as float16 are rounded.
+
+    Attributes
+    ----------
+    kind
+        Nearest, at random, or nearest with the remainder kept.
+    seed
+        Of the random numbers.
+    """
+
+    kind: Rounding = "nearest"
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        from snnc.compiler.errors import HalfNumbersError
+
+        if self.kind not in ("nearest", "stochastic", "master"):
+            raise HalfNumbersError(f"the rounding of weights is {self.kind!r}; it is nearest, stochastic or master.")
+
+
+def mixed(numbers: Words) -> Words:
+    """Return the finaliser ``lowbias32`` of each number: a bijection of 32 bits in which every bit depends on every other."""
+    x = numbers.copy()
+    x ^= x >> np.uint32(16)
+    x *= np.uint32(0x7FEB352D)
+    x ^= x >> np.uint32(15)
+    x *= np.uint32(0x846CA68B)
+    x ^= x >> np.uint32(16)
+    return x
+
+
+def parameter_key(seed: int, parameter: int) -> int:
+    """Return the key of a parameter, by its number among those that are updated."""
+    return int(mixed(np.array([seed + 0x9E3779B9 * (parameter + 1) & 0xFFFFFFFF], dtype=np.uint32))[0])
+
+
+def draws(key: int, update: int, count: int) -> Words:
+    """Return the random numbers of the weights 0, 1, … of a parameter at an update, counted from 1."""
+    of_update = mixed(np.array([key ^ (update & 0xFFFFFFFF)], dtype=np.uint32))
+    return mixed(np.arange(count, dtype=np.uint32) ^ of_update)
+
+
+def nearest(values: npt.ArrayLike) -> Floats:
+    """Return the nearest float16 numbers, ties to even, as float32."""
+    limited = np.clip(np.asarray(values, dtype=np.float32), np.float32(-LARGEST), np.float32(LARGEST))
+    return limited.astype(np.float16).astype(np.float32)
+
+
+def at_random(values: npt.ArrayLike, random: Words) -> Floats:
+    """Return one of the two float16 numbers next to each value, the nearer one more often, as float32.
+
+    Thirteen random bits are added below the eleven digits that stay; where a float16 number has fewer digits, a random part of 2^-24.
+    """
+    x = np.clip(np.asarray(values, dtype=np.float32), np.float32(-LARGEST), np.float32(LARGEST))
+    normal = ((x.view(np.uint32) + (random >> np.uint32(19))) & np.uint32(0xFFFFE000)).view(np.float32)
+    small = np.where(np.abs(x) < np.float32(NORMAL), np.abs(x), np.float32(0)) * np.float32(2.0**24)
+    part = (random >> np.uint32(8)).astype(np.float32) * np.float32(2.0**-24)
+    whole = (small + part).astype(np.int32).astype(np.float32) * np.float32(2.0**-24)
+    found: Floats = np.where(np.abs(x) < np.float32(NORMAL), np.copysign(whole, x), normal)
+    return found
