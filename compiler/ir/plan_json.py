@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, astuple
 from itertools import groupby
 from typing import Any, Final
 
@@ -108,11 +108,11 @@ def plan_to_json(plan: Plan) -> str:
         ],
         "connections": [asdict(c) for c in plan.connections],
         "memory": {name: runs(tiles) for name, tiles in plan.memory.items()},
-        "phases": [asdict(p) for p in plan.phases],
+        "phases": [{**asdict(p), "loops": [astuple(loop) for loop in p.loops]} for p in plan.phases],
         "memory_over_time": [asdict(m) for m in plan.memory_over_time],
         "loss_tiles": list(plan.loss_tiles),
         "tile_cycles": {name: runs(tiles) for name, tiles in plan.tile_cycles.items()},
-        "traffic": None if plan.traffic is None else asdict(plan.traffic),
+        "traffic": None if plan.traffic is None else {**asdict(plan.traffic), "flows": [astuple(flow) for flow in plan.traffic.flows]},
     }
     return json.dumps(data, separators=(",", ":"), ensure_ascii=True)
 
@@ -129,7 +129,7 @@ def _traffic_of(data: dict[str, Any] | None) -> PlanTraffic | None:
     if data is None:
         return None
     links = {kind: tuple((source, tuple(to), size) for source, to, size in sent) for kind, sent in data["links"].items()}
-    flows = tuple(LayerFlow(**flow) for flow in data["flows"])
+    flows = tuple(LayerFlow(*flow) for flow in data["flows"])
     chips = {kind: tuple(map(tuple, rows)) for kind, rows in data["chips"].items()}
     return PlanTraffic(tuple(data["nodes"]), flows, chips, links)
 
@@ -162,7 +162,7 @@ def plan_from_json(text: str) -> Plan:
                 "memory": {name: unruns(coded) for name, coded in data["memory"].items()},
                 "traffic": _traffic_of(data.get("traffic")),
                 "memory_over_time": tuple(MemoryPhase(**m) for m in data.get("memory_over_time", ())),
-                "phases": tuple(Phase(**{**p, "loops": tuple(PhaseLoop(**loop) for loop in p.get("loops", ()))}) for p in data["phases"]),
+                "phases": tuple(Phase(**{**p, "loops": tuple(PhaseLoop(*loop) for loop in p.get("loops", ()))}) for p in data["phases"]),
                 "parts": {name: tuple(ids) for name, ids in data.get("parts", {}).items()},
                 "loss_tiles": tuple(data["loss_tiles"]),
                 "streaming_bytes": tuple(data.get("streaming_bytes", ())),

@@ -132,7 +132,7 @@ def test_json_round_trip_is_exact(of: dict) -> None:
     plan = w1_plan(**of)
     text = plan.to_json()
     assert Plan.from_json(text) == plan
-    assert len(text) < 55_000
+    assert len(text) < 57_000  # of which traffic and loops take 5,000
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"format":"snnc plan 3"}', '{"format":"snnc plan 1","target":3}', "null"])
