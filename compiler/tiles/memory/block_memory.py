@@ -56,7 +56,7 @@ def block_bytes(
     floats["records", "record adjoints"] = problem.steps * bool(layer.adjoint_outputs) * samples * neurons
     floats["weights", "always"] = own * neurons + scalars
     floats["weights", "copies of weights"] = copies * neurons
-    floats["optimiser", "always"] = problem.network.kept * ceil_div(learned * neurons, cut.replicas)
+    floats["optimiser", "always"] = problem.network.optimiser_values * ceil_div(learned * neurons, cut.replicas)
     # The first of a group's gradients is what the host sees; it takes up the others.
     sent = floats.pop(("gradients", "sent"), 0)
     floats["gradients", "always"] = learned * neurons + shares * learned_scalars(layer) * groups + sent
