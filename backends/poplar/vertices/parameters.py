@@ -202,7 +202,7 @@ def _source_rows(net: PoplarNetwork, assembly: Assembly, connection: ConnectionI
 
 
 def _packed_rows(net: PoplarNetwork, assembly: Assembly, connection: ConnectionInfo) -> str:
-    """Add vertices by which target tiles collect and pack the rows of their bundle; return the C++ of the pieces that a source tile reads."""
+    """Add vertices by which target tiles collect and pack their bundle's rows; return the C++ of the pieces that a source tile reads."""
     inputs, bundles = net.size(connection.source_buffer), net.packed_rows[connection.id]
     weight, name = connection.weight, f"{connection.weight}_packing"
     value = f"Packing({connection.source}, {connection.target}, {inputs}, {bundles})"
