@@ -35,8 +35,8 @@ def published_net_of(
     steps, batch
         T and B.
     activity
-        Spikes per value and step by StepProgram buffer, :data:`~snnc.compiler.tiles.schedule.capacity.ASSUMED_ACTIVITY` elsewhere. It counts
-        as n0 and n1 alike, cut at K.
+        Spikes per value and step by StepProgram buffer, :data:`~snnc.compiler.tiles.schedule.capacity.ASSUMED_ACTIVITY` elsewhere. It
+        counts as both n0 and n1, limited to K.
     capacity
         K by buffer, :data:`CAPACITY` of the values (and 2 at least) elsewhere.
 

@@ -82,7 +82,7 @@ def make_plan(
     activity
         Measured spikes per value and step, by StepProgram buffer; others are assumed.
     rates
-        Measured spikes a step of each single value of a buffer: indexed connections are priced with those of the values that reach a tile.
+        Measured spikes per step of each value of a buffer: indexed connections are priced with those of the values that reach a tile.
     counts, support_counts
         Measured spikes, and neurons that take gradient, of a buffer, [steps, samples]: supersteps are priced step by step, each with its
         busiest tile. Where nothing was measured, values fire on their own.
