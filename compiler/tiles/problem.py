@@ -40,7 +40,7 @@ class MappingProblem:
     batch: int
     mode: Mode
     support: Mapping[str, float] = field(default_factory=dict)
-    """Neurons that take gradient, a value and step, by buffer."""
+    """Fraction of neurons that receive gradient per step, by buffer."""
     windowed: frozenset[BusSource] = frozenset()
     """Sources whose gradient returns only for neurons that spiked or are near the threshold."""
     rates: Mapping[str, Array] = field(default_factory=dict)

@@ -136,5 +136,5 @@ def owned_numbers(problem: MappingProblem, owned: Any, learned: Any) -> dict[tup
         ("weights", "always"): owned,
         ("gradients", "always"): learned,
         ("gradients", "sums of shared gradients"): (problem.target.workers - 1) * learned,
-        ("optimiser", "always"): problem.network.kept * learned,
+        ("optimiser", "always"): problem.network.optimiser_values * learned,
     }

@@ -165,7 +165,7 @@ def _read(problem: MappingProblem, bus: Bus, windows: Windows) -> WindowSpikes:
     held = np.diff(every.indptr)
     rank = np.arange(every.nnz) - np.repeat(every.indptr[:-1], held)
     of = 1 + np.repeat(np.arange(spikes.shape[1]), held)
-    number = rank // timeline.room(bus, backward=windows in ("first", "further backward"))
+    number = rank // timeline.capacity(bus, backward=windows in ("first", "further backward"))
     at = np.where(number < place.shape[1], place[of, np.minimum(number, place.shape[1] - 1)], 0)
     shown = at > 0
     kept = csc_array((every.data[shown], (every.indices[shown], at[shown] - 1)), shape=(spikes.shape[0], column.size)).tocsr()

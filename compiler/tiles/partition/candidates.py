@@ -56,7 +56,7 @@ class Candidates:
         return sum(self.sizes.values())
 
     def hypergraph(self, rates: Mapping[str, Array], work: Floats) -> Hypergraph:
-        """Return the hypergraph of neurons: a net joins a neuron with its targets, weighted by its spikes a step.
+        """Return the hypergraph of neurons: a net joins a neuron with its targets, weighted by its spikes per step.
 
         Parameters
         ----------

@@ -32,7 +32,7 @@ MOST_PARTS: Final = 32
 MOST_CONNECTIONS: Final = 128
 """Connections of a network in parts: each takes time to plan, and code on every tile that it reaches."""
 ASSUMED: Final = 0.05
-"""Spikes a neuron and step where nothing is known, as :mod:`snnc.compiler.tiles.schedule.capacity` assumes."""
+"""Assumed spikes per neuron and step if nothing is known, as :mod:`snnc.compiler.tiles.schedule.capacity` assumes."""
 Way = TypeVar("Way")
 PLANNED: Final = 2
 """Ways that are planned in full, those with the fastest quick estimates."""
@@ -112,7 +112,7 @@ class Parter:
         return Parts(parting, self.prepared.lower(self.program, parting, **self.lowering))
 
     def _work(self, found: Candidates, rates: Mapping[str, Any]) -> Floats:
-        """Worker cycles a step of each neuron: its equations, the events that reach it, and the deltas of those that it reaches."""
+        """Worker cycles per step of each neuron: its equations, the events that reach it, and the deltas of those that it reaches."""
         network = describe(self.program)
         costs, layers = network_costs(network), {layer.label: layer for layer in network.layers}
         each = np.zeros(found.neurons)
