@@ -43,7 +43,7 @@ def add_norm(net: PoplarNetwork, assembly: Assembly) -> None:
     assembly.variable("std::unique_ptr<SquareSums>", "square_sums", "std::make_unique<SquareSums>(graph)", "what the norm is made of")
     assembly.variable("Tensor", FACTOR.removesuffix("[0]"), 'layout.on_tile(poplar::FLOAT, {1}, "clip_factor", 0)', "of all gradients")
     loops, vertex = assembly.loops.get("update", []), squares(net.costs, accumulates=accumulates(net), scaled=scaled(net))
-    measured = []
+    squared = []
     updates = {class_name(updated(net, half=half)) for half in (False, True)}
     for index, loop in enumerate(loops):
         if loop.codelet not in updates:
