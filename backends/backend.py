@@ -171,7 +171,7 @@ class Backend(Generic[Own]):
         return graph
 
     def halves(self, options: Own) -> tuple[Half, ...]:
-        """Return what the step program keeps as float16; back ends that round in a way of their own leave it as it is."""
+        """Return the kinds of numbers that the step program stores as float16; none for back ends that round in their own way."""
         del options
         return ()
 

@@ -67,7 +67,7 @@ POPLAR: Final = (
     "README.txt",
 )
 NORMS: Final = "norms.hpp"
-"""What programs that clip gradients to a norm have besides."""
+"""File that only programs which clip gradients to a norm have."""
 GROUPS: Final = {
     "clocks": ("add_clocks", "The iteration counter and decisions about further windows."),
     "relays_forward": (
@@ -198,7 +198,7 @@ def gradient_codelets(net: PoplarNetwork) -> list[Body]:
 
 
 def _printed(vertex: VertexSpec) -> Body:
-    """What the template that has the vertex's name prints."""
+    """Return a vertex with the name of its template."""
     return {"template": vertex.name, "vertex": vertex}
 
 

@@ -20,7 +20,7 @@ _BATCHES: Final = "batches"
 _KEEP: Final = -1
 """Its value for a batch whose gradients are kept."""
 _KEPT: Final = "_kept"
-"""What the names of kept gradients end with."""
+"""Suffix of the names of kept gradients."""
 
 
 class PoplarEngine(NativeEngine):
@@ -126,7 +126,7 @@ class PoplarEngine(NativeEngine):
                 self.session.set(info["tensor"], array[0] if info["static"] else array)
 
     def _sent(self, info: Mapping[str, Any], array: Array) -> Array:
-        """Return what is sent of an input where a run has changed how much that is; the machine itself keeps to what was compiled."""
+        """Return an input without the spikes that a changed capacity or choice drops; the machine itself applies the compiled ones."""
         buffer = f"{info['tensor']}_in"
         if buffer not in self._limits:
             return array

@@ -111,7 +111,7 @@ class PopTorchEngine:
         self._running.close()
 
     def _sent(self, name: str, array: Array) -> Array:
-        """Return what is sent of an input."""
+        """Return the spikes of an input that its capacity lets through."""
         if f"{name}_in" not in self._limits:
             return array
         capacity, key = self._limits[f"{name}_in"]

@@ -164,7 +164,7 @@ class Layer:
     gradient
         Whether the backward step runs it.
     shown
-        Whether the adjoint of its current is kept of all steps: that of what it reads, for a caller.
+        Whether the adjoint of its current is stored for all steps: it is the gradient of an input, which a caller reads.
     """
 
     id: str
@@ -185,7 +185,7 @@ class Layer:
 
     @property
     def past(self) -> Past:
-        """What its adjoint reads of all steps."""
+        """The values of all steps that its adjoint reads."""
         if not self.gradient:
             return Past(0, 0, 0, 0)
         kernel = self.kernel

@@ -13,7 +13,7 @@ BLOCK: Final[Texts] = {"samples": "samples", "count": "count"}
 TRIPS: Final[Texts] = {
     "searches": "trips.searches",
     "lookups": "trips.lookups",
-    "founds": "trips.found",
+    "found_rows": "trips.found",
     "singles": "trips.runs",
     "runs": "trips.runs",
     "values": "trips.values",

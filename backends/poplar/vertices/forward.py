@@ -28,7 +28,7 @@ TITLES: Final = {
     "source_gradient": "Adds what the targets' deltas mean for the outputs of the block.",
     "weight_round": "Adds a further window to the weight gradients.",
 }
-"""What the vertices of blocks do."""
+"""Comments of the vertices of blocks."""
 
 
 def add_to_blocks(

@@ -1,4 +1,4 @@
-"""What a block's vertex is connected to for its inputs: buses, weights, parameters, and their gradients."""
+"""The connections of a block's vertex for its inputs: buses, weights, parameters, and their gradients."""
 
 from __future__ import annotations
 

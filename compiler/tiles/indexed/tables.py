@@ -39,7 +39,7 @@ class Pieces:
 
 @dataclass(frozen=True)
 class TableForm:
-    """What the vertices that read some tables are printed from.
+    """Properties of tables that the code of the vertices that read them depends on.
 
     `single`: every run holds one value; `keyed`: rows are found by their keys; `index_bytes`: bytes of a number.
     """
@@ -138,7 +138,7 @@ class IndexTables:
 
     @cached_property
     def form(self) -> TableForm:
-        """What vertices that read them are printed from."""
+        """Properties that the code of the vertices that read them depends on."""
         return TableForm(self.single, self.keyed, self.index_bytes())
 
     @property

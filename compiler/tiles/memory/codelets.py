@@ -125,7 +125,7 @@ def _tables_of(link: Link) -> int:
 
 
 def _of_updates(layout: Layout, layer: Layer) -> Iterator[Use]:
-    """Sums of private gradients, the update of each parameter, weights that come to sources."""
+    """Yield the codelets that sum private gradients, update parameters and copy weights to sources."""
     problem, where = layout.problem, layout.range_of(layer)
     if not problem.training:
         return
@@ -149,7 +149,7 @@ def _of_updates(layout: Layout, layer: Layer) -> Iterator[Use]:
 
 
 def _update(problem: MappingProblem, *, half: bool = False) -> VertexSpec:
-    """What has the sum of all gradients of a parameter: the optimiser, or a sum alone where a caller takes the gradients."""
+    """Return the vertex that receives the gradients of a parameter: the optimiser's, or a sum where a caller takes the gradients."""
     network = problem.network
     if network.external:
         return sum_private(problem.costs)
@@ -160,7 +160,7 @@ def _update(problem: MappingProblem, *, half: bool = False) -> VertexSpec:
 
 
 def _of_norm(layout: Layout) -> Iterator[Use]:
-    """What finds the norm of the gradients."""
+    """Return the vertex that computes the norm of the gradients."""
     problem = layout.problem
     if not problem.network.square:
         return

@@ -50,7 +50,7 @@ class Activity:
 
     @property
     def measured(self) -> dict[str, Any]:
-        """What a mapping is given beside :attr:`mean`, by the names of :func:`snnc.compiler.tiles.make_plan`."""
+        """Keyword arguments of :func:`snnc.compiler.tiles.make_plan`: the statistics beside :attr:`mean`."""
         found = (self.rates, self.support, self.counts, self.support_counts, self.patterns)
         return dict(zip(("rates", "support", "counts", "support_counts", "patterns"), found, strict=True))
 

@@ -30,7 +30,7 @@ class ChannelOrders:
 
 
 class Common:
-    """What the points of an exploration have in common: the orders of their program, and plans that do not depend on the clock."""
+    """Results that all points of an exploration share: the orders of their program, and plans that do not depend on the clock."""
 
     def __init__(self) -> None:
         self.clocks = Clocks()

@@ -82,7 +82,7 @@ class Parter:
 
     @property
     def candidates(self) -> Candidates | None:
-        """What can be cut."""
+        """The populations and connections that can be cut."""
         return self.prepared.candidates
 
     def hypergraph(self) -> Hypergraph:

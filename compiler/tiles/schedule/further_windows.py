@@ -73,7 +73,7 @@ class FurtherWindows:
         return 2 if forward and self.sizes[bus].gradient_capacity is not None else 1
 
     def window(self, bus: str, *, forward: bool) -> ShownWindow:
-        """What a relay's vertex shows of a bus in a pass."""
+        """Return the window of a bus that a relay's vertex shows in a pass."""
         sizes = self.sizes[bus]
         support = sizes.gradient_capacity is not None and not forward
         lost = forward and sizes.events and sizes.capacity < sizes.width

@@ -2,7 +2,7 @@
 
 Amounts of all of them: ``samples`` and ``count`` (neurons) of the block. Of a connection: ``events`` (spikes of all samples), ``entries``
 (spikes, and neurons in the support of the surrogate), ``width`` (values of a sample), ``nonzero`` (rows of pairs of values that are not
-both 0); of tables, ``searches`` (halvings), ``lookups``, ``founds`` (rows), ``singles`` and ``runs`` (runs of one value and of more),
+both 0); of tables, ``searches`` (halvings), ``lookups``, ``found_rows``, ``singles`` and ``runs`` (runs of one value and of more),
 ``values`` (that runs add up, or choose from) and ``sample_values`` (x samples). Of a connection out of the block: ``outputs`` (neurons of
 the target), ``unaligned`` (1 where pairs of samples are not one load). Of a returning window: ``windows``, ``searches``, ``own`` neurons.
 """
@@ -108,7 +108,7 @@ def _tables(cost: CodeletCost, link: Link, form: TableForm | None, place: Place)
 
 
 def _runs(cost: CodeletCost, form: TableForm | None, place: Place) -> Iterator[Loop]:
-    yield from looping("rows of a table", Amount("founds"), cost.found, place)
+    yield from looping("rows of a table", Amount("found_rows"), cost.found, place)
     if form is None or form.single:
         yield from looping("runs of one value", Amount("singles"), cost.single, place)
     if form is None or not form.single:

@@ -28,7 +28,7 @@ Place: TypeAlias = (
     tuple[Literal["incoming", "partials", "returned", "outgoing", "alone"], int]
     | Literal["lists", "copied", "counted", "joined", "request", "sums"]
 )
-"""What a loop belongs to; each has amounts of its own.
+"""The part of a vertex that a loop belongs to; each has its own amounts.
 
 Of blocks: a connection into the block and its partial products, a returning window, a connection out of the block, the same where a tile
 has one sample. Of relays: lists of samples, what is copied or counted in them, what workers join, the request for further windows. Of
