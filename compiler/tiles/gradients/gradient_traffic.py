@@ -1,4 +1,4 @@
-"""Traffic and compute of windowed input gradients outside blocks: reduction, last sums on relays, windows back to the sources."""
+"""Traffic and compute of windowed input gradients outside blocks: reductions, last sums on relays, windows back to the sources."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from snnc.compiler.tiles.vertices.loops import cycles_of
 
 
 def partials_to_sums(layout: Layout) -> ExchangeTraffic:
-    """Before B3: partial products go to the tiles that add them; a tile takes one fragment from each producer of each part."""
+    """Before B3: partial products go to the tiles that add them; a tile receives one fragment from each producer of each part."""
     traffic = ExchangeTraffic.none(layout.problem)
     for reduction in layout.reductions.values():
         table = reduction.table
@@ -36,7 +36,7 @@ def _partials(layout: Layout, traffic: ExchangeTraffic, table: Mapping[str, Ints
     at = _runs(table["tile"], table["part"])
     tile, first, count = table["tile"][at], table["first"][at], table["producers"][at]
     size: Floats = np.add.reduceat(FLOAT * table["samples"] * table["entries"], at).astype(np.float64)
-    # The producers [first, first + count) of each piece that a tile takes.
+    # The producers [first, first + count) of each piece that a tile receives.
     rows = np.repeat(np.arange(len(size)), count)
     source = tiles[np.repeat(first, count) + np.arange(len(rows)) - np.repeat(np.cumsum(count) - count, count)]
     own = np.bincount(rows, weights=source == tile[rows], minlength=len(size))
@@ -64,14 +64,14 @@ def add_sums_to_relays(layout: Layout, traffic: ExchangeTraffic, buses: Collecti
 
 
 def _runs(*columns: Ints) -> Ints:
-    """Starts of table rows that differ from the previous row; vertices come job by job, tiles and samples ascending in each."""
+    """Return the rows of a table that differ from the row before in any of `columns`; the table is sorted by job, tile and sample."""
     differs = np.any([np.diff(column) != 0 for column in columns], axis=0)
     found: Ints = np.concatenate([[0], np.flatnonzero(differs) + 1]).astype(np.int64)
     return found
 
 
 def _over_links(layout: Layout, traffic: ExchangeTraffic, source: Ints, to: Ints, size: Floats) -> None:
-    """Bytes that cross chips between tiles, element by element."""
+    """Add bytes that cross chips; element i of the arrays is one transfer, from a tile to another."""
     if not layout.several_chips:
         return
     per_chip, chips = layout.problem.target.tiles_per_chip, layout.problem.target.chips
@@ -129,9 +129,9 @@ def add_sums_of_rounds(layout: Layout, load: Load, buses: Collection[Bus], round
 
 
 def last_sums(problem: MappingProblem, shown: Ints, relays: tuple[tuple[int, int], ...], parts: int) -> Floats:
-    """[relays, iterations]: worker cycles of the slowest worker; of each relay its first sample and their number.
+    """Return [relays, iterations]: cycles of the slowest worker of each relay.
 
-    `shown` are the pairs of entries of each sample and iteration.
+    `shown` are the pairs of entries of each sample and iteration; `relays` gives the first sample of each relay, and the number of samples.
     """
     vertex, workers, found = gradient_window(problem.costs), problem.target.workers, np.zeros((len(relays), shown.shape[1]))
     firsts, counts = np.array(relays, dtype=np.int64).T
@@ -147,7 +147,7 @@ def last_sums(problem: MappingProblem, shown: Ints, relays: tuple[tuple[int, int
 
 
 def _pairs_shown(problem: MappingProblem, bus: Bus) -> Ints:
-    """[samples, iterations]: pairs of entries shown in the previous iteration, which is k + 1."""
+    """Return [samples, iterations]: pairs of entries in the previous iteration's window; iterations run backward, so that is k + 1."""
     timeline = problem.timeline
     found: Ints = timeline.placed((timeline.entries(bus) + 1) // 2, timeline.first(bus) - 1).T
     return found

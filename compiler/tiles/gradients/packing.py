@@ -1,8 +1,8 @@
-"""Packs rows of weights into one piece per receiver before they are sent, so that tiles of a source read few pieces.
+"""Pack rows of weights into one piece per receiver before they are sent, so that tiles of a source read few pieces.
 
-The tiles of a target are cut into bundles. Each tile of a bundle stands for a part of the source's tiles: it collects their rows from all
-tiles of its bundle and puts what one tile of the source reads in one piece. Such a tile then reads a piece from each bundle, in place of
-one or two from each column group: with square roots of tiles in a bundle, either side reads about as many.
+The tiles of a target are divided into bundles. Each tile of a bundle serves a part of the source's tiles: it collects their rows from all
+tiles of its bundle, and joins the rows of each source tile into one piece. A source tile then reads one piece from each bundle, instead of
+one or two from each column group. If a bundle has about sqrt(n) of n tiles, both steps read about equally many pieces.
 docs/decisions/0025-packed-weight-rows.md has the reasons.
 """
 
@@ -30,7 +30,7 @@ WORTH: Final = 2
 NOTABLE: Final = 0.05
 """Packing is tried only if the estimated code for rows of weights takes this fraction of a tile or more."""
 Runs: TypeAlias = tuple[tuple[int, int], ...]
-"""Tiles of the source that follow each other with the same neurons: their number, and neurons of each."""
+"""Runs of consecutive source tiles with equally many neurons: the number of tiles, and the neurons of each."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,9 +42,9 @@ class Packing:
     inputs
         Rows of the weights: neurons of the source.
     source, target
-        Where the two populations lie.
+        Tiles of the two populations.
     bundles
-        Into how many runs of tiles a replica of the target is cut, as :func:`snnc.compiler.tiles.placement.grouping.split` cuts.
+        Number of bundles in a replica of the target; :func:`snnc.compiler.tiles.placement.grouping.split` divides the tiles.
     """
 
     inputs: int
@@ -64,7 +64,7 @@ class Packing:
 
     @cached_property
     def edges(self) -> Ints:
-        """Place of the first tile of each bundle, and the number of tiles."""
+        """Index of the first tile of each bundle, then the number of tiles."""
         return _edges(self.target.width, self.bundles)
 
     @cached_property
@@ -78,7 +78,7 @@ class Packing:
         return np.add.reduceat(self.target.neurons, self.edges[:-1])
 
     def parts(self, size: int) -> Ints:
-        """First tile of the source, for each tile of a bundle of `size`, whose rows that tile packs; then the number of source tiles."""
+        """For each tile of a bundle of `size`, the first source tile whose rows it packs; then the number of source tiles."""
         return _edges(self.source.width, size)
 
     @cached_property
@@ -107,7 +107,7 @@ class Packing:
         return np.tile(FLOAT * self.elements, len(self.readers))
 
     def widths(self, bundle: int) -> tuple[int, ...]:
-        """Columns of each piece of rows that a bundle has: of each column group, those in pairs and the last of an odd number."""
+        """Columns of each piece in a bundle; a column group with an odd number of columns is two pieces: all pairs, and the last column."""
         found: list[int] = []
         for neurons in self.target.neurons[self.edges[bundle] : self.edges[bundle + 1]].tolist():
             for _, count in split(neurons, int(column_groups(neurons, self.target.columns))):
@@ -142,7 +142,7 @@ def _ends(edges: Ints) -> tuple[list[int], list[int]]:
 
 
 def saves_room(problem: MappingProblem) -> bool:
-    """Whether code for the rows that a tile reads, a piece for each neuron or tile of its targets, may exceed :data:`NOTABLE`.
+    """Whether the code for the rows that a tile reads may exceed :data:`NOTABLE`: a piece for each neuron or tile of its targets.
 
     Rows of float16 numbers are not packed: their pieces would begin inside words.
     """
@@ -165,7 +165,7 @@ def packings(layout: Layout) -> Iterator[tuple[Link, Packing]]:
 
 
 def packing_of(layout: Layout, link: Link) -> Packing | None:
-    """How the rows of `link` are packed; None where they are not."""
+    """Return the packing of the rows of `link`; None if they are not packed."""
     problem = layout.problem
     if not (problem.packed and problem.training and link.dense and problem.copies(link)):
         return None
@@ -175,7 +175,7 @@ def packing_of(layout: Layout, link: Link) -> Packing | None:
 
 
 def bundles_of(problem: MappingProblem, source: TileRange, target: TileRange) -> int:
-    """Number of bundles with the fewest bytes of exchange code and packed rows; 0 if packing saves few pieces."""
+    """Return the number of bundles that needs the fewest bytes of exchange code and packed rows; 0 if packing saves few pieces."""
     each, sizes = row_pieces(target).mean(), np.arange(1, min(source.width, target.width) + 1)
     bundles = np.unique(ceil_div(target.width, sizes))
     largest, smallest = ceil_div(target.width, bundles), target.width // bundles
@@ -187,19 +187,19 @@ def bundles_of(problem: MappingProblem, source: TileRange, target: TileRange) ->
 
 
 def nearest(source: TileRange, target: TileRange, replica: int) -> int:
-    """The target's replica whose weights a replica of the source copies."""
+    """Return the target's replica whose weights a replica of the source copies."""
     return replica * target.replicas // source.replicas
 
 
 def group_sizes(target: TileRange) -> tuple[Ints, Ints, Ints]:
-    """For each tile of a replica: columns of the smaller groups, number of larger groups (one column more), number of smaller groups."""
+    """Return for each tile of a replica: columns of the smaller groups, number of larger groups (one column more), of smaller groups."""
     groups = np.maximum(column_groups(target.neurons, target.columns), 1)
     larger = target.neurons % groups
     return target.neurons // groups, larger, groups - larger
 
 
 def row_pieces(target: TileRange) -> Ints:
-    """Pieces of some rows on each tile of a replica: one for each column group, two if its columns are odd and more than one."""
+    """Return the pieces of rows on each tile of a replica: one for each column group, two if it has an odd number of columns above one."""
     size, larger, smaller = group_sizes(target)
 
     def pieces(columns: Ints) -> Ints:
@@ -213,7 +213,7 @@ def row_pieces(target: TileRange) -> Ints:
 
 
 def rows_to_bundles(layout: Layout) -> tuple[ExchangeTraffic, Load] | None:
-    """Exchange and work of packing: tiles collect the rows of their part from their bundle. None if nothing is packed."""
+    """Return traffic and work of packing: tiles collect the rows of their part from their bundle. None if nothing is packed."""
     found = list(packings(layout))
     if not found:
         return None
@@ -250,7 +250,7 @@ def _collect(layout: Layout, traffic: ExchangeTraffic, packing: Packing, replica
 
 
 def _cycles(problem: MappingProblem, widths: tuple[int, ...], runs: Runs) -> float:
-    """Worker cycles of the vertex that packs rows: its busiest worker, as the codelet shares the elements."""
+    """Return the cycles of the busiest worker of the vertex that packs rows; the codelet divides elements among the workers."""
     workers = problem.target.workers
     width, (number, count) = np.array(widths, dtype=np.int64), np.array(runs, dtype=np.int64).T
     before = np.append(0, np.cumsum(number * count))

@@ -86,7 +86,7 @@ class Parter:
         return self.prepared.candidates
 
     def hypergraph(self) -> Hypergraph:
-        """Return neurons with their predicted work, joined by what each sends, weighed by its rate."""
+        """Return neurons weighted by their predicted work; an edge joins a neuron with those it sends to, weighted by its rate."""
         found = self.candidates
         assert found is not None
         rates = {name: _rate(self.program, name, self.activity) for name in found.sizes}
