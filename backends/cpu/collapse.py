@@ -83,7 +83,8 @@ def collapsed(storage: SequenceStorage) -> Collapse | None:
     into = [op for op in program.forward if not isinstance(op, NeuronStep | Record) and op.target == step.currents[0]]
     fills, products = [op for op in into if isinstance(op, Fill)], [op for op in into if isinstance(op, DenseProduct)]
     counted = all(program.buffers[op.source.buffer].kind == "spikes" and storage.stored(op.source.buffer).listed for op in products)
-    returns = without_returns(program).isdisjoint(op.source.buffer for op in products)  # not sources whose dropped spikes receive no gradient
+    # sources whose dropped spikes receive no gradient cannot be collapsed
+    returns = without_returns(program).isdisjoint(op.source.buffer for op in products)
     if not returns or len(fills) != 1 or not products or len(fills) + len(products) != len(into) or not counted:
         return None
     return Collapse(fills[0], tuple(products), step, record)
