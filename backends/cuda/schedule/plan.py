@@ -61,7 +61,7 @@ class RecurrentCore:
     limit, source
         Name of the limit of the spikes, and their buffer before the choice; empty if all are sent.
     masked
-        Whether dropped spikes take no gradient.
+        Whether dropped spikes receive no gradient.
     """
 
     name: str

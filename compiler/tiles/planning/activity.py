@@ -29,13 +29,13 @@ class Activity:
     source
         Where it was measured.
     support, support_peak
-        The same of neurons that take gradient (that spiked, or are inside the support of their surrogate), where that is bounded.
+        The same of neurons that receive gradient (that spiked, or are inside the support of their surrogate), where that is bounded.
     rates
         A step, of each single value of a buffer that was measured.
     patterns
         Which values of a buffer that was measured spiked: bits, [steps, samples, bytes], as :func:`numpy.packbits` packs them.
     counts, support_counts
-        Spikes, and neurons that take gradient, of a buffer that was measured, [steps, samples].
+        Spikes, and neurons that receive gradient, of a buffer that was measured, [steps, samples].
     """
 
     mean: Mapping[str, float]

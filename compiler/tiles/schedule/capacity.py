@@ -12,7 +12,7 @@ from snnc.compiler.tiles.network import BusSource, MappedNetwork
 ASSUMED_ACTIVITY: Final = 0.05
 """Spikes a value and step without measurement (the middle of the published benchmark grid)."""
 SUPPORT_RATIO: Final = 2.0
-"""Neurons that take gradient for each that spikes, without measurement: as many near the threshold as spike (the published runs
+"""Neurons that receive gradient for each that spikes, without measurement: as many near the threshold as spike (the published runs
 with 10 % of all neurons in a window had 1.5 to 1.9)."""
 MARGIN: Final = 4.0
 """Standard deviations of a binomial count above the mean: about 3 counts in 100,000 are larger if neurons are independent."""
@@ -21,7 +21,7 @@ GRAIN: Final = 4
 
 
 def expected_support(network: MappedNetwork, given: Mapping[str, float] | None, activity: Mapping[str, float]) -> dict[str, float]:
-    """Return neurons that take gradient, a value and step, of each source with a gradient window and an activity.
+    """Return neurons that receive gradient, per value and step, of each source with a gradient window and an activity.
 
     The measurement, else :data:`SUPPORT_RATIO` times the activity.
 
@@ -73,7 +73,7 @@ def window_capacity(source: BusSource, activity: float | None, given: Mapping[st
 def gradient_capacity(source: BusSource, capacity: int, support: float | None, given: Mapping[str, int] | int | None) -> int:
     """Entries a sample that one window of the backward pass holds: spikes, at least `capacity`, and neurons near the threshold.
 
-    0 for a source without a gradient window; else as :func:`window_capacity`, with the fraction `support` that takes gradient.
+    0 for a source without a gradient window; else as :func:`window_capacity`, with the fraction `support` that receives gradient.
     """
     if not source.windowed:
         return 0

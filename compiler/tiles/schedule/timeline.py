@@ -88,7 +88,7 @@ class EventTimeline:
         return spikes_of(source, rate, p.counts.get(source.buffer), (self._batches, p.steps, p.batch))
 
     def support(self, source: BusSource) -> Ints:
-        """[batches, steps, samples]: neurons of a windowed source that take gradient, with those that spiked."""
+        """[batches, steps, samples]: neurons of a windowed source that receive gradient, with those that spiked."""
         return self._cached("support", source.buffer, lambda: self._support(source))
 
     def _support(self, source: BusSource) -> Ints:
