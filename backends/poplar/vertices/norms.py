@@ -1,4 +1,4 @@
-"""The norm of all gradients: squares where the gradients are summed, their sums of tiles and chips, and the factor of the update."""
+"""The norm of all gradients: squares on the tiles that sum gradients, sums over tiles and chips, and the factor for the update."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _TITLES: Final = {
 
 
 def norm_sets(net: PoplarNetwork) -> dict[str, str]:
-    """Compute sets between the gradients and a clipped update, in order, with their titles."""
+    """Return the compute sets between the gradients and a clipped update, in order, with their titles."""
     if not clips(net):
         return {}
     left_out = {"norm_of_chips": net.plan.target.chips == 1, _JUDGED: not scaled(net)}
@@ -34,7 +34,7 @@ def norm_sets(net: PoplarNetwork) -> dict[str, str]:
 
 
 def add_norm(net: PoplarNetwork, assembly: Assembly) -> None:
-    """Sum gradients and their squares before the updates that are there so far, which then only read the sums."""
+    """Add vertices that sum gradients and their squares before the updates added so far; these then only read the sums."""
     if not clips(net):
         return
     assembly.variable("std::unique_ptr<SquareSums>", "square_sums", "std::make_unique<SquareSums>(graph)", "what the norm is made of")
@@ -45,17 +45,17 @@ def add_norm(net: PoplarNetwork, assembly: Assembly) -> None:
     for index, loop in enumerate(loops):
         if loop.codelet not in updates:
             continue
-        given = {f.name: f.value for f in loop.fields}
-        values = {f.name: given[f.name] for f in vertex.fields if f.name in given}
+        expressions = {f.name: f.value for f in loop.fields}
+        values = {f.name: expressions[f.name] for f in vertex.fields if f.name in expressions}
         room = f"square_sums->add({loop.tile}, {net.plan.target.workers})"
-        fields = connected(vertex, {**values, "sums": given["gradient"], "squares": room})
+        fields = connected(vertex, {**values, "sums": expressions["gradient"], "squares": room})
         measured.append(replace(loop, compute_set=_SQUARES, codelet=class_name(vertex), fields=fields))
-        loops[index] = replace(loop, fields=tuple(_alone(f, given["rates"]) for f in loop.fields if f.name != "kept"))
+        loops[index] = replace(loop, fields=tuple(_summed_before(f, expressions["rates"]) for f in loop.fields if f.name != "kept"))
     assembly.loops["update"] = [*loops, *measured, *_sums(net)]
 
 
-def _alone(field: CodeletField, rates: str) -> CodeletField:
-    """A field of an update whose gradients were summed before."""
+def _summed_before(field: CodeletField, rates: str) -> CodeletField:
+    """Return a field of an update whose gradients were summed before."""
     value = {"others": rates, "parts": "1"}.get(field.name)
     return field if value is None else replace(field, value=value)
 
@@ -76,7 +76,7 @@ def _sums(net: PoplarNetwork) -> list[VertexLoop]:
 
 
 def _judged(net: PoplarNetwork) -> list[VertexLoop]:
-    """What changes the factor of the loss."""
+    """Return the vertex that changes the factor of the loss."""
     vertex = judge_update(net.costs, accumulates=accumulates(net))
     places = {"factor": FACTOR, "step": "optimizer_step[0]", "good": "good_updates[0]", "skipped": "skipped_updates[0]"}
     places |= {"loss_scale": "loss_scale[0]", "gradient_scale": "gradient_scale[0]"}
@@ -85,7 +85,7 @@ def _judged(net: PoplarNetwork) -> list[VertexLoop]:
 
 
 def norm_codelets(net: PoplarNetwork) -> list[Body]:
-    """The codelets of the squares and of the factor."""
+    """Return the template data of the codelets of the squares and of the factor."""
     optimizer = net.program.optimizer
     if optimizer is None or not clips(net):
         return []
