@@ -53,7 +53,7 @@ class Rule:
     targets: tuple[str, ...] = ()
 
     def remedy(self, value: Any) -> str:
-        """Return what to do on a target that does not take `value`."""
+        """Return the advice for a target that does not support `value`."""
         return self.values.get(value, self.instead) if isinstance(value, str) else self.instead
 
 

@@ -85,7 +85,7 @@ def make_plan(
     rates
         Measured spikes per step of each value of a buffer: indexed connections are priced with those of the values that reach a tile.
     counts, support_counts
-        Measured spikes, and neurons that take gradient, of a buffer, [steps, samples]: supersteps are priced step by step, each with its
+        Measured spikes, and neurons that receive gradient, of a buffer, [steps, samples]: supersteps are priced step by step, each with its
         busiest tile. Where nothing was measured, values fire on their own.
     patterns
         Which values of a buffer spiked, as :attr:`snnc.compiler.tiles.planning.activity.Activity.patterns` has them: indexed connections

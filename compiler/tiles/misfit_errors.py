@@ -71,7 +71,7 @@ def misfit_error(
 
 
 def bytes_at_least(problem: MappingProblem) -> int:
-    """Bytes that tiles would need for some placement, if none exists."""
+    """Return the bytes that tiles would need so that a placement exists, for networks without one."""
     return sum(_closest(problem)[3].values())
 
 
@@ -139,7 +139,7 @@ def _closest(problem: MappingProblem) -> tuple[Layer, int, str, dict[str, int]]:
 
 
 def baseline_misfit_error(problem: MappingProblem, strategy: str, misfit: tuple[int, Layout, MemoryUse] | None) -> BaselineTooBigError:
-    """Return an error with the bytes that the closest form of a baseline needs."""
+    """Return an error with the bytes that a baseline needs in the layout that comes closest to fitting."""
     assert misfit is not None, "a baseline has one form at least, and none fits"
     needed, layout, memory = misfit
     tile = memory.tile

@@ -79,7 +79,7 @@ def _sums(net: PoplarNetwork) -> list[VertexLoop]:
 
 
 def _judged(net: PoplarNetwork) -> list[VertexLoop]:
-    """What changes the factor of the loss."""
+    """Return the vertex that changes the factor of the loss."""
     vertex = judge_update(net.costs, accumulates=accumulates(net))
     places = {"factor": FACTOR, "step": "optimizer_step[0]", "good": "good_updates[0]", "skipped": "skipped_updates[0]"}
     places |= {"loss_scale": "loss_scale[0]", "gradient_scale": "gradient_scale[0]"}
@@ -88,7 +88,7 @@ def _judged(net: PoplarNetwork) -> list[VertexLoop]:
 
 
 def norm_codelets(net: PoplarNetwork) -> list[Body]:
-    """The codelets of the squares and of the factor."""
+    """Return the template data of the codelets of the squares and of the factor."""
     optimizer = net.program.optimizer
     if optimizer is None or not clips(net):
         return []

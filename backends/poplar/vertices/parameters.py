@@ -15,7 +15,7 @@ from snnc.compiler.losses.weight_rounding import REMAINDER, parameter_key
 from snnc.compiler.tiles.vertices.parameter_vertices import pack_rows, sum_private, weight_rows
 
 WEIGHT_ROWS: Final = "weights_to_sources"
-"""The compute set that brings weights to their sources."""
+"""The compute set that copies weights to the tiles of their sources."""
 PACKED_ROWS: Final = "weight_rows_packed"
 """The preceding compute set, which packs rows of weights side by side."""
 
@@ -39,7 +39,7 @@ class PlacedParameter:
 
     @property
     def layout_function(self) -> str:
-        """How it lies: the layout's function."""
+        """Name of the function of ``Layout`` that creates its variables."""
         return "half_weights" if self.half else self.summed
 
     @property
@@ -147,7 +147,7 @@ def _update(net: PoplarNetwork, assembly: Assembly, placed: PlacedParameter) -> 
         "rates": rates_of(net, name),
         "value": name if shared else f"own_share({p}, {name}, g)",
         "gradient": f"d_{name}[0]" if shared else f"summed_share({p}, d_{name}, g)",
-        # A vertex field must be connected: a lone gradient connects what it reads anyway.
+        # A vertex field must be connected; if there is only one gradient, `others` connects to the rates, which the vertex reads anyway.
         "others": f"{parts} > 1 ? {others} : rates",
         "count": 1 if shared else f"own_share({p}, {name}, g).numElements()",
         "parts": parts,
@@ -199,7 +199,7 @@ def _source_numbers(net: PoplarNetwork, assembly: Assembly, connection: Connecti
 
 
 def _source_rows(net: PoplarNetwork, assembly: Assembly, connection: ConnectionInfo) -> None:
-    """A tile of the source reads its rows of all column groups, each in one piece or two, or packed, and puts them in order."""
+    """Add a vertex that reads a source tile's rows from all column groups, in one or two pieces each or packed, and puts them in order."""
     source, target, rows = connection.source, connection.target, f"{connection.weight}_rows"
     inputs, outputs = net.size(connection.source_buffer), net.neurons[target]
     half = net.program.parameters[connection.weight or ""].half

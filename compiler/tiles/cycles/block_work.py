@@ -260,7 +260,7 @@ def _returned_in_rounds(layout: Layout, layer: Layer, blocks: Blocks, bus: Bus) 
 def _of_round(layout: Layout, layer: Layer, blocks: Blocks, name: str, index: int, shown: Any, *, drawn: bool) -> Iterator[tuple[Any, Any]]:
     """Yield cycles of every kind of block, and their factors, for the `shown` events of a further window.
 
-    Events that are `drawn` are not included.
+    With `drawn`, the cycles of events are left out, because they are drawn.
     """
     link, loops = layer.incoming[index], block_loops(layout.problem, layer, name)["incoming", index]
     if link.indexed is not None:

@@ -1,4 +1,4 @@
-"""Traffic and compute of windowed input gradients outside blocks: reduction, last sums on relays, windows back to the sources."""
+"""Traffic and compute of windowed input gradients outside blocks: reductions, last sums on relays, windows back to the sources."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from snnc.compiler.tiles.vertices.loops import cycles_of
 
 
 def partials_to_sums(layout: Layout) -> ExchangeTraffic:
-    """Before B3: partial products go to the tiles that add them; a tile takes one fragment from each producer of each part."""
+    """Before B3: partial products go to the tiles that add them; a tile receives one fragment from each producer of each part."""
     traffic = ExchangeTraffic.none(layout.problem)
     for reduction in layout.reductions.values():
         table = reduction.table
@@ -36,7 +36,7 @@ def _partials(layout: Layout, traffic: ExchangeTraffic, table: Mapping[str, Ints
     at = _runs(table["tile"], table["part"])
     tile, first, count = table["tile"][at], table["first"][at], table["producers"][at]
     size: Floats = np.add.reduceat(FLOAT * table["samples"] * table["entries"], at).astype(np.float64)
-    # The producers [first, first + count) of each piece that a tile takes.
+    # The producers [first, first + count) of each piece that a tile receives.
     rows = np.repeat(np.arange(len(size)), count)
     source = tiles[np.repeat(first, count) + np.arange(len(rows)) - np.repeat(np.cumsum(count) - count, count)]
     own = np.bincount(rows, weights=source == tile[rows], minlength=len(size))

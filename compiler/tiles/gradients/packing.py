@@ -1,4 +1,4 @@
-"""Packs rows of weights into one piece per receiver before they are sent, so that tiles of a source read few pieces.
+"""Pack rows of weights into one piece per receiver before they are sent, so that tiles of a source read few pieces.
 
 The tiles of a target are cut into bundles. Each tile of a bundle stands for a part of the source's tiles: it collects their rows from all
 tiles of its bundle, and places the rows for one tile of the source next to each other, as one piece. A tile of the source then reads one
@@ -143,7 +143,7 @@ def _ends(edges: Ints) -> tuple[list[int], list[int]]:
 
 
 def saves_room(problem: MappingProblem) -> bool:
-    """Whether code for the rows that a tile reads, a piece for each neuron or tile of its targets, may exceed :data:`NOTABLE`.
+    """Whether the code for the rows that a tile reads may exceed :data:`NOTABLE`: a piece for each neuron or tile of its targets.
 
     Rows of float16 numbers are not packed: their pieces would begin inside words.
     """

@@ -19,7 +19,7 @@ from snnc.compiler.tiles.memory.lifetimes import (
     OPTIMISER,
     PACKED,
     LiveBytes,
-    most,
+    peak_bytes,
     stages_of,
 )
 from snnc.compiler.tiles.network import Layer, half_elements, learned_elements, learned_scalars
@@ -108,7 +108,7 @@ def masks_bytes(problem: MappingProblem, layer: Layer, cut: AnyCut, neurons: Any
 
 def most_bytes(problem: MappingProblem, held: LiveBytes, more: Mapping[str, Any] | None = None) -> Ints:
     """Return the maximum of `held` that is live in any stage of a step, with the additions of `more` in some stages."""
-    return most(held, stages_of(training=problem.training, segment=problem.segment), more)
+    return peak_bytes(held, stages_of(training=problem.training, segment=problem.segment), more)
 
 
 def _weights(layer: Layer) -> int:

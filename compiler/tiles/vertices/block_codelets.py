@@ -28,7 +28,7 @@ from snnc.compiler.tiles.vertices.relay_codelets import relay_codelets
 from snnc.compiler.tiles.vertices.vertex_spec import VertexSpec
 
 FormOf: TypeAlias = Callable[[IndexedLink, Side], TableForm]
-"""The form of the tables of one side of an indexed connection."""
+"""Returns the form of the tables of one side of an indexed connection."""
 
 
 def estimated_form(link: IndexedLink, side: Side) -> TableForm:

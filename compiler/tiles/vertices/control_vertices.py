@@ -1,4 +1,4 @@
-"""Vertices that steer iterations: clocks, and the test for further windows."""
+"""Vertices that control iterations: clocks, and the test for further windows."""
 
 from __future__ import annotations
 
