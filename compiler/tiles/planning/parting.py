@@ -33,7 +33,7 @@ MOST_CONNECTIONS: Final = 128
 """Maximum number of connections after the cut: each takes time to plan, and code on every tile that it reaches."""
 ASSUMED: Final = 0.05
 """Assumed spikes per neuron and step if nothing is known, as :mod:`snnc.compiler.tiles.schedule.capacity` assumes."""
-Way = TypeVar("Way")
+Variant = TypeVar("Variant")
 PLANNED: Final = 2
 """Maximum number of variants that are planned in full: those with the fastest quick estimates."""
 CLOSE: Final = 1.15
