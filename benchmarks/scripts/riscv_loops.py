@@ -10,9 +10,12 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Final
+from typing import Final, TypeAlias
 
 import networkx as nx
+
+Graph: TypeAlias = "nx.DiGraph[int]"
+"""Blocks by address, and which follows which."""
 
 _FUNCTION: Final = re.compile(r"^[0-9a-f]+ <(.+)>:$")
 _LINE: Final = re.compile(r"^(/\S+):(\d+)(?: \(discriminator \d+\))?$")
@@ -143,7 +146,7 @@ def loops(function: str, code: Sequence[Instruction]) -> Iterator[CodeLoop]:
         yield _loop(function, blocks, reached, head, body, latches[head], bodies)
 
 
-def _blocks(code: Sequence[Instruction]) -> tuple[dict[int, tuple[Instruction, ...]], nx.DiGraph]:
+def _blocks(code: Sequence[Instruction]) -> tuple[dict[int, tuple[Instruction, ...]], Graph]:
     inside = {i.address for i in code}
     begins = {code[0].address} | {i.target for i in code if i.target in inside}
     begins |= {after.address for i, after in pairwise(code) if i.branches or i.jumps}
@@ -152,7 +155,7 @@ def _blocks(code: Sequence[Instruction]) -> tuple[dict[int, tuple[Instruction, .
     for instruction in code:
         at = instruction.address if instruction.address in begins else at
         blocks.setdefault(at, []).append(instruction)
-    graph = nx.DiGraph()
+    graph: Graph = nx.DiGraph()
     graph.add_nodes_from(blocks)
     order = sorted(blocks)
     for block, following in zip(order, [*order[1:], None], strict=True):
@@ -170,7 +173,7 @@ def _dominates(one: int, other: int, dominators: Mapping[int, int], start: int) 
     return other == one
 
 
-def _body(graph: nx.DiGraph, head: int, latch: int) -> set[int]:
+def _body(graph: Graph, head: int, latch: int) -> set[int]:
     """All from which `latch` is reached without passing `head`."""
     found, waiting = {head}, [latch]
     while waiting:
@@ -184,7 +187,7 @@ def _body(graph: nx.DiGraph, head: int, latch: int) -> set[int]:
 def _loop(
     function: str,
     blocks: Mapping[int, tuple[Instruction, ...]],
-    graph: nx.DiGraph,
+    graph: Graph,
     head: int,
     body: Collection[int],
     latches: Iterable[int],
