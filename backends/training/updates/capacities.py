@@ -116,7 +116,7 @@ class SpikeLimits:
     Attributes
     ----------
     policy
-        How spikes are chosen; None if the program sends all, or its target plans it when it compiles.
+        How spikes are chosen; None if the program sends all, or if the target fixes the choice when it compiles.
     """
 
     def __init__(self, program: StepProgram, engine: Engine, seed: int = 0) -> None:
@@ -135,7 +135,7 @@ class SpikeLimits:
 
     @property
     def capacity(self) -> int | dict[str, int] | None:
-        """Spikes that are sent: one number where it holds for all sources, else by name; None as for :attr:`policy`."""
+        """Maximum number of sent spikes: one number if all sources have the same, else by name; None as for :attr:`policy`."""
         numbers = set(self._now.values())
         return numbers.pop() if len(numbers) == 1 else {s.label: self._now[s.buffer] for s in self._sources} or None
 
@@ -144,7 +144,7 @@ class SpikeLimits:
     ) -> None:
         """Set how many spikes are sent, how they are chosen, and the update that the choice depends on; None: no change.
 
-        A number or share of all sources is at most the compiled one of each; those by name have to be within it.
+        A number or share for all sources is reduced to the compiled capacity of each; one for a named source must not exceed it.
 
         Raises
         ------
