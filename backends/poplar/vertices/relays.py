@@ -152,7 +152,7 @@ def _variables(net: PoplarNetwork, assembly: Assembly, store: Store) -> None:
 
 
 def _limit(net: PoplarNetwork, assembly: Assembly, store: Store) -> None:
-    """Declare how many spikes of a step are sent, a value of a run, and how many were not."""
+    """Declare how many spikes of a step are sent, a run-time value, and how many were dropped."""
     name, relays = store.buffer, f"{store.buffer}_relays"
     if name in net.limits:
         limit = assembly.variable("Parts", f"{name}_limit", f'layout.relay_numbers({relays}, poplar::FLOAT, "{name}_limit", 2)')
