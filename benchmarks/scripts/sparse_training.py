@@ -51,11 +51,11 @@ TRAININGS = {
 
 @dataclass(frozen=True)
 class Setting:
-    """What the runs of a table have in common: `pressure` is the factor of the regulariser, over the share; `rate` that of learning."""
+    """What the runs of a table have in common: `pressure` is the factor of the regulariser, over the share; `rate` a number or schedule."""
 
     epochs: int = 10
     pressure: float = 3.0
-    rate: float = 1e-3
+    rate: str = "0.001"
     validation: bool = False
 
 
@@ -108,7 +108,7 @@ def train(training: Training, seed: int, data: Data, setting: Setting) -> dict[s
         limits = {"mode": "drop", "capacity": dict.fromkeys(HIDDEN, snnc.Share(100 * share)), "gradient_window": WIDE}
         for name in HIDDEN:
             loss = loss + (setting.pressure / share) * snnc.losses.Upper(share, name)
-    chosen = {"loss": loss, "optimizer": snnc.Adam(setting.rate), "surrogate": "superspike", "steps": STEPS, "threads": 1, **limits}
+    chosen = {"loss": loss, "optimizer": snnc.Adam(1e-3), "surrogate": "superspike", "steps": STEPS, "threads": 1, **limits}
     found: list[float] = []
     with snnc.compile(net, "cpu", **chosen) as session:
         window = None if share is None else snnc.schedules.Exponential(WIDE, NARROW) if training.schedule else NARROW
@@ -119,6 +119,7 @@ def train(training: Training, seed: int, data: Data, setting: Setting) -> dict[s
             batch=BATCH,
             seed=seed,
             gradient_window=window,
+            learning_rate=setting.rate,
             on_epoch=lambda _: found.append(session.evaluate(data.test_x, data.test_y)),
         )
         dropped = session.counters()["dropped_spikes"] / (setting.epochs * (len(data.y) + len(data.test_y)) * STEPS)
@@ -141,7 +142,7 @@ def main() -> None:
     parser.add_argument("--data", choices=("strokes", "words"), default="strokes")
     parser.add_argument("--epochs", type=int, default=10)
     parser.add_argument("--pressure", type=float, default=3.0, help="factor of the bound on rates, over the share")
-    parser.add_argument("--rate", type=float, default=1e-3, help="learning rate of Adam")
+    parser.add_argument("--rate", default="0.001", help="learning rate of Adam, or a schedule: linear:0.002,0,epochs=10")
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2, 3, 4])
     parser.add_argument("--samples", type=int, default=960)
     parser.add_argument("--only", choices=tuple(TRAININGS), nargs="+", default=list(TRAININGS))

@@ -50,10 +50,10 @@ def test_curves_are_drawn_and_finished_runs_are_kept(scripts, tmp_path):
     text = script.drawn({"dense": np.array([[0.1, 0.5], [0.2, 0.7]]), "1 %": np.array([[0.1, 0.2]])})
     assert text.count("<polyline") == 2
     of = '{"data": "words", "training": "dense", "seed": 3, '
-    settings = "", '"setting": {"epochs": 15, "rate": 0.002}, '
+    settings = "", '"setting": {"epochs": 15, "rate": "0.002"}, '
     lines = [f'{of}{setting}"accuracy": [{number}], "dropped": 0.0}}' for number, setting in enumerate(settings)]
     (tmp_path / "runs.jsonl").write_text("\n".join(lines))
     found = script.runs(tmp_path / "runs.jsonl")
     assert found["words", "dense", 3, script.Setting()]["accuracy"] == [0]
-    assert found["words", "dense", 3, script.Setting(15, rate=0.002)]["accuracy"] == [1]
+    assert found["words", "dense", 3, script.Setting(15, rate="0.002")]["accuracy"] == [1]
     assert script.runs(None) == {}
