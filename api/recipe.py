@@ -116,7 +116,7 @@ def number_or_text(text: str) -> float | str:
 
 
 def _problem(key: str, value: Any, kind: str) -> str:
-    """Return what a value must be, `kind` in more detail; nothing if it is that."""
+    """Return the requirement that a value violates, `kind` in more detail; an empty text if it is valid."""
     if kind == "true or false":
         good = isinstance(value, bool)
     elif kind.startswith("a whole number"):

@@ -1,4 +1,4 @@
-"""One frozen object for each back end, listed in :mod:`snnc.backends.registry`.
+"""The base class of back ends; each back end is one frozen object, listed in :mod:`snnc.backends.registry`.
 
 Neither this module nor a ``backend.py`` imports large modules: the command line reads the options of each target, even for ``--help``.
 Methods import what they need.
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 Taken: TypeAlias = Literal["yes", "with a loss", "refused"]
 """Whether a target takes an option: always, where it trains, or never."""
 TRAINING: Final[Mapping[str, Any]] = {"taken": "with a loss"}
-"""Metadata of a field: the option changes training alone, so that it needs a loss."""
+"""Metadata of a field: the option affects only training, so it needs a loss."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +38,7 @@ class TargetOptions:
     """The options that every target takes; a back end adds its own fields.
 
     ``target`` is the user's target name. Other fields have the names and defaults of :func:`snnc.compile`. A field's metadata define
-    how the option is taken: :data:`TRAINING`, or ``{"values": {value: taken}}`` where single values differ, others being refused.
+    when the option is taken: :data:`TRAINING`, or ``{"values": {value: taken}}`` if that depends on the value; others are refused.
     """
 
     target: str
@@ -51,7 +51,7 @@ class TargetOptions:
     gradient_window: tuple[float, float] | None = field(default=None, metadata=TRAINING)
 
     def for_plan(self) -> PlanOptions | None:
-        """Return those that a planner of tiles reads; None without tiles."""
+        """Return the options that the mapping onto tiles reads; None if the target has no tiles."""
         return None
 
 
@@ -68,16 +68,16 @@ class SequenceOptions(TargetOptions):
 
 @dataclass(frozen=True, eq=False)
 class PlacedProgram:
-    """A program on its way through a back end.
+    """A program and its mapping, as the stages of a back end pass it on.
 
     Attributes
     ----------
     program
-        Of the network as its author wrote it.
+        The step program of the network as its author wrote it.
     plan
         The mapping onto tiles; None if the target has no tiles.
     parts
-        The parts or orders of populations that the plan places, where it does not place the program as it is.
+        The parts or channel orders of populations, if the plan places these instead of the program as it is.
     """
 
     program: StepProgram
@@ -86,7 +86,7 @@ class PlacedProgram:
 
     @property
     def placed(self) -> StepProgram:
-        """The program that the plan is of, and that is emitted."""
+        """The program that the plan maps, which is also the one that is emitted."""
         return self.program if self.parts is None else self.parts.between.split
 
 
@@ -109,13 +109,13 @@ class Backend(Generic[Own]):
     Attributes
     ----------
     name
-        What ``--target`` calls it.
+        Its name for ``--target``.
     about
         Its description in a line of ``snnc targets``; empty if a file describes each target.
     options
         The dataclass of the options that it takes.
     heading
-        How messages and tables call it, where that is not its name.
+        Its name in messages and tables, if that differs from `name`.
     synonyms
         Other names of the target: a message for such a name suggests this target.
     emits
@@ -145,7 +145,7 @@ class Backend(Generic[Own]):
         return self.heading or self.name
 
     def runs(self, target: str) -> bool:
-        """Return whether it is the back end of what ``--target`` names."""
+        """Return whether `target`, a value of ``--target``, selects this back end."""
         return target == self.name
 
     def taken(self, name: str, value: Any = None) -> Taken:
@@ -160,7 +160,7 @@ class Backend(Generic[Own]):
         return taken
 
     def own(self, chosen: Any, **more: Any) -> Own:
-        """Return those of all options that it takes, by their names; of `more`, which no user chooses, those that it has a field for."""
+        """Return its own options: the fields of `chosen`, and those of `more` (values that no user chooses), for which it has a field."""
         names = [f.name for f in fields(self.options)]
         given = {name: getattr(chosen, name) for name in names if hasattr(chosen, name)}
         return self.options(**(given | {name: value for name, value in more.items() if name in names}))
@@ -171,7 +171,7 @@ class Backend(Generic[Own]):
         return graph
 
     def halves(self, options: Own) -> tuple[Half, ...]:
-        """Return what the step program keeps as float16; back ends that round in a way of their own leave it as it is."""
+        """Return which values the step program stores as float16; none if the back end rounds in its own way."""
         del options
         return ()
 
@@ -182,7 +182,7 @@ class Backend(Generic[Own]):
         return rounding_of(getattr(options, "half", None), getattr(options, "seed", 0))
 
     def limit(self, options: Own) -> SpikeLimit | None:
-        """Return the limit of spikes that the step program has; machines plan it, and have none there."""
+        """Return the spike limit of the step program; None for machines, whose plan has it instead."""
         from snnc.compiler.lowering.spike_limits import limit_of
 
         return limit_of(options) if isinstance(options, SequenceOptions) else None
@@ -204,7 +204,7 @@ class Backend(Generic[Own]):
         return BuiltProject(folder, folder)
 
     def open(self, placed: PlacedProgram, options: Own, built: BuiltProject | None) -> Engine:
-        """Load what :meth:`build` returned; None if it emits nothing."""
+        """Return an engine that runs `built`, the result of :meth:`build`; `built` is None if the back end emits nothing."""
         raise NotImplementedError(f"the back end {self.name!r} cannot open a program")
 
     def next_step(self, folder: Path, trains: bool) -> str:

@@ -35,7 +35,7 @@ class Benchmark:
     build
         Makes the network.
     activity
-        Spikes a value and step, by name of the input or population.
+        Spikes per value and step, by name of the input or population.
     activity_source
         ``"simulated"``, ``"measured"`` or ``"assumed"``, and with what.
     capacity
@@ -43,7 +43,7 @@ class Benchmark:
     gradient_window
         Distances to the threshold inside which neurons take gradient; None: all of them do.
     support
-        Neurons that take gradient, a value and step, by the same names.
+        Fraction of neurons that receive gradient per step, by the same names.
     counts, support_counts
         Both as counts in each step and sample [T, B], by the same names, if a simulation provides them.
     build_dense
@@ -93,7 +93,7 @@ class Benchmark:
         return {buffer: self.activity[name] for name, buffer in spiking_buffers(program) if name in self.activity}
 
     def measure(self, program: StepProgram, seed: int = 0) -> dict[str, float]:
-        """Return spikes a value and step by buffer, from one batch on the reference backend.
+        """Return the spikes per value and step by buffer, from one batch on the reference backend.
 
         Inputs are independent spikes of the density in :attr:`activity`; weights are the initial ones.
         """

@@ -5,7 +5,7 @@ Nothing in the model is fitted to the log. Its constants and where they come fro
 ==================================  ==================================================================================
 sizes, layouts, loops, supersteps   public code of ``jrfinkbeiner/graphcore_snn``, commit 2b0fe90 (the version that ran)
 vertex start, sync, superstep       target file (PopLibs performance estimates, Poplar's IPU model)
-9 cycles a fragment                 target file: the fixed rule; 6 and 20 are the ends of what public sources say
+9 cycles per fragment               target file: the fixed rule; public sources give values from 6 to 20
 elementwise, copies, slices         PopLibs performance estimates (:mod:`snnc.benchmarks.published.options`)
 mappings of sliced, linear tensors  ``createSliceableTensor`` and ``calcLinearTileMapping`` of PopLibs 3.4
 how well loops compile              mean of naive and ideal code, each counted from the loop

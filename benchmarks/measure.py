@@ -1,6 +1,6 @@
 """One benchmark with one strategy, in a separate process: ``python -m snnc.benchmarks.measure NAME STRATEGY [TARGET] [--emit]``.
 
-A fresh process makes the seconds and the peak memory those of this one compilation. The last line of stdout is the row as JSON.
+In a fresh process, the measured seconds and peak memory are those of this compilation alone. The last line of stdout is the row as JSON.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ PUBLISHED: Final = "published"
 DENSE: Final = "dense"
 """snnc's strategy for the network without events."""
 VARIED: Final = (PUBLISHED, SNNC)
-"""Strategies that are also predicted with other fragment costs and with full buffers, to compare with the log."""
+"""Strategies whose cost is also predicted with other fragment costs and with full buffers, for comparison with the log."""
 FRAGMENT_CYCLES: Final = (6.0, 20.0)
 """Smallest and largest cost of an exchange fragment in the sources, in cycles; targets have 9."""
 
@@ -152,12 +152,12 @@ def _published(case: Benchmark, machine: Target) -> dict[str, Any]:
 
 
 def _mapped(case: Benchmark, strategy: str, machine: Target, *, emit: bool) -> dict[str, Any]:
-    """Network, program, plan and, with `emit`, project folder."""
+    """Map the network and return the rest of its row; with `emit`, also write a project folder."""
     start = time.perf_counter()
     compiled, plan = _plan(case, strategy, machine)
     mapped = time.perf_counter()
     data = Estimate(plan, mapped - start).to_data()
-    found = {key: data[key] for key in _KEPT}
+    found = {key: data[key] for key in _ESTIMATED}
     found |= {
         "fits": True,
         "predicted_ms": data["step_ms"],
@@ -207,7 +207,7 @@ def _plan(case: Benchmark, strategy: str, machine: Target, again: Plan | None = 
     return Compiled(graph, chosen, program, plan), plan
 
 
-_KEPT: Final = (
+_ESTIMATED: Final = (
     *("ipus", "tiles_used", "tiles", "step_cycles", "bound_cycles", "ideal_cycles", "balance"),
     *("step_ms", "peak_tile_bytes", "tile_bytes"),
 )

@@ -27,10 +27,10 @@ SATURATED = 0.95
 
 @dataclass
 class PortActivity:
-    """What one port sent, summed over all samples and steps, less what was still in flight in delays when the sequence ended."""
+    """The values that one port sent, over all samples and steps, except those that delays had not delivered when the sequence ended."""
 
     counts: npt.NDArray[np.int64]
-    """Values other than 0, at each place."""
+    """Number of values other than 0, for each neuron."""
     binary: bool = True
     """Whether every value was -1, 0 or 1."""
 
@@ -81,7 +81,7 @@ def _probed(graph: Graph, ports: PortMap) -> tuple[Graph, dict[str, tuple[str, s
 
 
 def _delays(graph: Graph) -> dict[tuple[str, str], set[int]]:
-    """Return the delays by which each port reaches synapses; every port has 0 besides."""
+    """Return the delays of the connections that read each port; 0 is always among them."""
     found: dict[tuple[str, str], set[int]] = {}
     for edge in graph.edges:
         found.setdefault((edge.source, edge.source_port), {0}).add(edge.delay)
@@ -104,9 +104,9 @@ def _summed(graph: Graph, ports: PortMap, activities: Activities, about: Measure
         if has_synapses(graph.operation(name)):
             edge = source_of(graph, name)
             sent = activities[edge.source, edge.source_port, edge.delay]
-            about_synapses = name, graph.operation(name), ports[edge.source, edge.source_port].shape
-            operations[name] = (_sum(sent, fan_out(*about_synapses)) / runs, "AC" if sent.binary else "MAC")
-            effective[name] = _sum(sent, effective_fan_out(*about_synapses)) / runs
+            synapses = name, graph.operation(name), ports[edge.source, edge.source_port].shape
+            operations[name] = (_sum(sent, fan_out(*synapses)) / runs, "AC" if sent.binary else "MAC")
+            effective[name] = _sum(sent, effective_fan_out(*synapses)) / runs
     rates, silent, saturated, activations = {}, {}, {}, {}
     for (name, port, delay), sent in activities.items():
         if delay:

@@ -1,4 +1,4 @@
-"""One batch on the target and on the reference backend, compared."""
+"""Runs one batch on the target and on the reference backend, and compares the outputs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from snnc.driver.stages import open_engine
 
 @dataclass(frozen=True)
 class TrialRun:
-    """Result of one batch: the largest difference from the reference, spikes that differ, and its seconds."""
+    """Result of one batch: number of outputs, their largest difference from the reference, the run time and the engine's counters."""
 
     outputs: int
     largest_difference: float

@@ -125,7 +125,7 @@ def _fused(plan: Plan) -> str:
 
 
 def _recompute_lines(plan: Plan) -> list[str]:
-    """Return what runs twice, and what is stored outside the tiles."""
+    """Return lines about iterations that run twice and data that is stored outside the tiles."""
     cut = plan.segments
     if not plan.segment:
         return []

@@ -80,7 +80,7 @@ class Jitter:
         events = events_of(sample, "Jitter")
         moves = draw.stream(self.seed).standard_normal(len(events.times)) * (self.seconds * 1e6)
         times = events.times + np.rint(moves).astype(np.int64)
-        return Aer(times, events.units, events.shape, events.polar).keep(times >= 0)
+        return Aer(times, events.units, events.shape, events.polar).select(times >= 0)
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ class DropEvents:
     def apply(self, sample: Sample, draw: Draw) -> Sample:
         """See :class:`snnc.data.Transform`."""
         events = events_of(sample, "DropEvents")
-        return events.keep(draw.stream(self.seed).random(len(events.times)) >= self.probability)
+        return events.select(draw.stream(self.seed).random(len(events.times)) >= self.probability)
 
 
 @dataclass(frozen=True)
@@ -136,4 +136,4 @@ class DropTime:
             return events
         first, span = int(events.times.min()), int(events.times.max() - events.times.min()) + 1
         start = first + float(draw.stream(self.seed).random()) * (1 - self.share) * span
-        return events.keep((events.times < start) | (events.times >= start + self.share * span))
+        return events.select((events.times < start) | (events.times >= start + self.share * span))

@@ -37,13 +37,13 @@ class Aer:
     shape: Shape
     polar: bool = False
 
-    def keep(self, chosen: Array) -> Aer:
+    def select(self, chosen: Array) -> Aer:
         """Return the events that the mask or the indices `chosen` select."""
         return Aer(self.times[chosen], self.units[chosen], self.shape, self.polar)
 
     @property
     def space(self) -> Shape:
-        """The axes of `shape` that are places."""
+        """The axes of `shape` other than the polarity."""
         return self.shape[1:] if self.polar else self.shape
 
 
@@ -87,16 +87,16 @@ Sample: TypeAlias = Aer | Spikes | Array
 
 @dataclass(frozen=True)
 class Draw:
-    """The place of a sample in a training, from which its random numbers follow.
+    """Identifies one use of a sample in training; its random numbers are derived from it.
 
     Attributes
     ----------
     epoch
         Number of the epoch.
     sample
-        Number of the sample in its files, before any order, split or choice.
+        Index of the sample in its files, before any shuffling, splitting or selection.
     place
-        Number of the transform in the chain of its data set.
+        Index of the transform in its data set's chain of transforms.
     timed
         Whether the first axis of an array is time.
     """
@@ -112,12 +112,12 @@ class Draw:
 
 
 def events_of(sample: Sample, who: str) -> Aer:
-    """Return a sample that must be recorded events.
+    """Return `sample`, which must consist of recorded events; `who` names the transform in the message.
 
     Raises
     ------
     SampleError
-        It is not.
+        The sample has another form.
     """
     if not isinstance(sample, Aer):
         form = "spikes in steps" if isinstance(sample, Spikes) else f"an array {list(np.shape(sample))}"
@@ -126,12 +126,12 @@ def events_of(sample: Sample, who: str) -> Aer:
 
 
 def values_of(sample: Sample, who: str) -> Array:
-    """Return a sample that must be an array.
+    """Return `sample`, which must be an array; `who` names the transform in the message.
 
     Raises
     ------
     SampleError
-        It is not.
+        The sample has another form.
     """
     if isinstance(sample, Aer | Spikes):
         raise SampleError(f"{who} takes an array of values, and the sample is events; bin events with snnc.data.Bin instead.")

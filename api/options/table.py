@@ -1,4 +1,4 @@
-"""What each compile option does; each back end defines which options it takes. Used by checks, help and docs/reference/options.md."""
+"""A rule for each compile option, for the checks, the help and docs/reference/options.md; each back end defines which options it takes."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from snnc.errors import OptionNeedsLossError, OptionTargetError
 
 @dataclass(frozen=True)
 class Rule:
-    """What an option does, what to do on targets that do not take it, and its form on the command line.
+    """Describes an option, its alternative on targets that do not take it, and its form on the command line.
 
     Attributes
     ----------
     does
         What it affects, in a few words.
     help
-        Text of the command line's help, without the targets that take it; :func:`help_of` adds them. Empty: the command defines it.
+        Help text of the command line, empty if the command defines it. :func:`help_of` adds the targets that take the option.
     metavar
         Name of its value in the help.
     type, default
@@ -29,7 +29,7 @@ class Rule:
     idle
         Values other than the default that every target satisfies without doing anything.
     values
-        What to do instead, for values with their own rule; tables have a line for each of these values.
+        What to do instead, for values that need their own advice; tables have a line for each of these values.
     instead
         What to do on a target that does not take it.
     flag
@@ -37,7 +37,7 @@ class Rule:
     everywhere
         Whether all targets take the option, for options of the model: back ends have no field for these.
     targets
-        Names of the back ends that take it, if `everywhere` holds for some alone; empty: all.
+        Names of the back ends to which `everywhere` applies; empty: all.
     """
 
     does: str
@@ -53,7 +53,7 @@ class Rule:
     targets: tuple[str, ...] = ()
 
     def remedy(self, value: Any) -> str:
-        """Return what to do on a target that does not take `value`."""
+        """Return the advice for a target that does not support `value`."""
         return self.values.get(value, self.instead) if isinstance(value, str) else self.instead
 
 

@@ -44,7 +44,7 @@ class Limit:
 
 
 def find_limits(plan: Plan, places: LayerPlaces, traffic: StepTraffic, names: Mapping[str, str]) -> tuple[Limit, ...]:
-    """Return what takes most time, which tile is fullest and how evenly the work is spread, all predicted; `names` are labels by id."""
+    """Return the predicted bottleneck in time, the fullest tile and the balance of the work; `names` are labels by id."""
     return (_time(plan, places, traffic, names), _memory(plan, places, names), _balance(plan, places))
 
 

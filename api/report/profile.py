@@ -111,7 +111,7 @@ class Emulation:
 
 
 def read_profile(plan: Plan, profile: Mapping[str, Any] | None) -> Emulation | None:
-    """Return what the emulator counted of one step of `plan`; a profile may hold several.
+    """Return the emulator's counts of one step of `plan`; a profile may hold several steps.
 
     Raises
     ------

@@ -38,12 +38,12 @@ class Subject:
 
     @cached_property
     def places(self) -> LayerPlaces:
-        """Tiles of the layers."""
+        """The tiles of each layer."""
         return locate(self.plan)
 
     @cached_property
     def traffic(self) -> StepTraffic:
-        """Bytes that one step moves: those that the plan says, or of a plan of an earlier version those of its placement."""
+        """Bytes that one step moves, from the plan; computed from the placement if the plan is of an earlier version without traffic."""
         if self.plan.traffic is not None:
             return StepTraffic.of(self.plan.traffic)
         return measure_traffic(self.plan, self.places, self.program)

@@ -58,7 +58,7 @@ def _zeros(operation: Operation) -> int:
 
 
 def _sources(graph: Graph, name: str, above: str) -> list[str]:
-    """Return what a row reads, such as ``hidden.v[t-1]``, unless it reads the row above in the same step."""
+    """Return the values that a row reads, such as ``hidden.v[t-1]``, unless it reads the row above in the same step."""
     edges = graph.incoming(name)
     if len(edges) == 1 and edges[0].source == above and not edges[0].delay and _is_default(graph, edges[0]):
         return []

@@ -41,7 +41,7 @@ class MeasuredSynops:
     operations
         Node name -> (number, "AC" or "MAC").
     rates
-        Spikes a neuron and step of each population (and input) that fires.
+        Spikes per neuron and step of each population (and input) that fires.
     silent, saturated
         Shares of the neurons of each population that never fired, and that fired in at least 95 % of the steps.
     effective

@@ -1,8 +1,8 @@
-"""A linear readout of which a loss reads only the mean: its steps need not run one by one.
+"""Collapse a linear readout into one product in training, if the loss reads only the mean of its output.
 
-The sum of its outputs over time is a sum of its responses to single currents: spikes are counted with a weight by step, and the weights are
-multiplied with the counts once. The adjoint is the same small product in the other direction, scaled by step. A run shows the output of
-every step.
+The sum of its outputs over time is linear in the spikes: the spikes of each neuron are summed with a weight for each step, and the weight
+matrix is multiplied with these sums once. The adjoint is the same small product in the other direction, scaled for each step. Outside of
+training, the readout runs step by step.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ class Collapse:
 
     Attributes
     ----------
-    fill, arrivals, step, record
+    fill, products, step, record
         Its forward operations.
     """
 
     fill: Fill
-    arrivals: tuple[DenseProduct, ...]
+    products: tuple[DenseProduct, ...]
     step: NeuronStep
     record: Record
 
@@ -81,12 +81,13 @@ def collapsed(storage: SequenceStorage) -> Collapse | None:
     if read != [record] or not plain or kernel.learnable or not is_linear(kernel):
         return None
     into = [op for op in program.forward if not isinstance(op, NeuronStep | Record) and op.target == step.currents[0]]
-    fills, arrivals = [op for op in into if isinstance(op, Fill)], [op for op in into if isinstance(op, DenseProduct)]
-    counted = all(program.buffers[op.source.buffer].kind == "spikes" and storage.stored(op.source.buffer).listed for op in arrivals)
-    returns = without_returns(program).isdisjoint(op.source.buffer for op in arrivals)  # what a step drops takes no gradient in that step
-    if not returns or len(fills) != 1 or not arrivals or len(fills) + len(arrivals) != len(into) or not counted:
+    fills, products = [op for op in into if isinstance(op, Fill)], [op for op in into if isinstance(op, DenseProduct)]
+    counted = all(program.buffers[op.source.buffer].kind == "spikes" and storage.stored(op.source.buffer).listed for op in products)
+    # sources whose dropped spikes receive no gradient cannot be collapsed
+    returns = without_returns(program).isdisjoint(op.source.buffer for op in products)
+    if not returns or len(fills) != 1 or not products or len(fills) + len(products) != len(into) or not counted:
         return None
-    return Collapse(fills[0], tuple(arrivals), step, record)
+    return Collapse(fills[0], tuple(products), step, record)
 
 
 def add_collapsed(found: Collapse, made: Statements) -> None:
@@ -107,9 +108,9 @@ def add_collapsed(found: Collapse, made: Statements) -> None:
         mean,
         made.neuron_call(step),
         found.fill.biases,
-        found.arrivals,
+        found.products,
     )
-    for op in found.arrivals:
+    for op in found.products:
         counts = f"{op.connection}_counts"
         made.kernels.append(f"Source {counts}{{{storage.size(op.source.buffer)}, 0}};")
         made.row_buffers.append(RowBuffer(f"{counts}.rows", storage.size(op.source.buffer), ONE, ONE))

@@ -28,21 +28,21 @@ from snnc.compiler.ir.step_operations import (
 )
 
 SPIKING: Final = 0.08
-"""Assumed share of neurons that spike in a step, until a sequence has shown it."""
+"""Assumed share of neurons that spike in a step, until it has been measured on a sequence."""
 IN_SUPPORT: Final = 0.25
 """Assumed share of neurons inside a surrogate's support, where only those have gradients."""
 LISTED_PART: Final = 4
 SPARSE: Final = 1 / LISTED_PART
-"""An input is listed when at most this part (one in so many) of its values is not 0."""
+"""An input is stored as lists if at most this part of its values, one in ``LISTED_PART``, is not 0."""
 PACKED: Final = 64
 """Columns of a packed matrix at most; narrower vectors have fewer."""
 PANEL: Final = 128
 CHUNK: Final = 32
-"""Outputs of a panel at most; numbers of a chunk in bfloat16 at most."""
+"""Maximum number of outputs of a panel, and of numbers of a chunk in bfloat16."""
 SESSION: Final = 1 << 16
-"""Bytes of a session without a network: names, threads."""
+"""Bytes that a session takes besides its network: names, threads."""
 PLANE: Final = 2
-"""Axes of windows in the program."""
+"""Number of axes of windows in the emitted program."""
 
 
 def needs_of(made: Statements, row_buffers: Sequence[RowBuffer]) -> Needs:
@@ -53,7 +53,7 @@ def needs_of(made: Statements, row_buffers: Sequence[RowBuffer]) -> Needs:
     made
         The program.
     row_buffers
-        Rows.
+        The buffers of rows that it allocates.
     """
     storage, stages, trains = made.storage, made.stages, made.trains
     program = storage.program
@@ -84,12 +84,12 @@ def needs_of(made: Statements, row_buffers: Sequence[RowBuffer]) -> Needs:
     fixed += _copies(storage, trains) + 4 * sum(2 * t.size if t.shape[1:] == (1,) else t.size for t in made.tables) + 4 * states
     fixed += 4 * sum(values[name] for name in made.shared)
     own = sum(values[name] for name in learned if name not in made.shared)
-    thread = 4 * own + 4 * sum(map(padded, made.sums.values())) + _Room(storage, trains).bytes
+    thread = 4 * own + 4 * sum(map(padded, made.sums.values())) + _Scratch(storage, trains).bytes
     lists = _lists(storage, trains)
     checkpoint = storage.checkpoint_bytes if trains else 0
     in_blocks = trains or bool(stages.forward)
-    events, spared = _events(storage, {one.name: one for one in lists}), _omitted_copies(storage, stages, trains)
-    return Needs(fixed, rows, checkpoint, thread, lists, events, in_blocks, bool(made.shared), spared)
+    events, omitted = _events(storage, {one.name: one for one in lists}), _omitted_copies(storage, stages, trains)
+    return Needs(fixed, rows, checkpoint, thread, lists, events, in_blocks, bool(made.shared), omitted)
 
 
 def _shape(storage: SequenceStorage, op: DenseProduct | DenseInputGradient | DenseWeightGradient) -> tuple[int, int]:
@@ -177,7 +177,7 @@ def _lists(storage: SequenceStorage, trains: bool) -> tuple[ListNeeds, ...]:
 
 
 def _events(storage: SequenceStorage, lists: Mapping[str, ListNeeds]) -> tuple[tuple[str, int], ...]:
-    """Lists that are transposed for a block, and bytes for each entry: its row, its value, near thresholds its product."""
+    """Lists that are transposed for a block, and bytes for each entry: its row, its value, and for neurons in the support its product."""
     inputs = {f"{info.id}_in": info.id for info in storage.program.inputs}
     found: dict[str, int] = {}
     for op in storage.program.forward:
@@ -190,7 +190,7 @@ def _events(storage: SequenceStorage, lists: Mapping[str, ListNeeds]) -> tuple[t
 
 
 @dataclass(frozen=True)
-class _Room:
+class _Scratch:
     """A thread's temporary memory (``Scratch``)."""
 
     storage: SequenceStorage
@@ -198,7 +198,7 @@ class _Room:
 
     @property
     def bytes(self) -> int:
-        """All of it except the part that grows with events."""
+        """Its bytes without the part that grows with events."""
         program = self.storage.program
         dense = [_shape(self.storage, op) for op in program.forward if isinstance(op, DenseProduct)]
         columns = 8 * (1 + max((inputs for _, inputs in dense), default=0))
@@ -248,5 +248,5 @@ def _convolution(storage: SequenceStorage, connection: str) -> _Convolution:
 
 
 def _plane(axes: Sequence[int], missing: int = 1) -> tuple[int, int]:
-    """Two axes; a single one is the second."""
+    """Return two axes; a single given axis becomes the second."""
     return (missing, axes[0]) if len(axes) < PLANE else (axes[0], axes[1])

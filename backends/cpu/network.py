@@ -126,7 +126,7 @@ def _rounded_update(program: StepProgram, name: str, part: str, changed: str) ->
 
 @dataclass
 class _Block:
-    """Statements of a stage: before a block of steps, of each step, and after a block in the backward pass."""
+    """Statements of a stage: before a block of steps, in each step, and after a block of the backward pass."""
 
     before: list[BlockStatement] = field(default_factory=list)
     forward: list[Statement] = field(default_factory=list)
@@ -135,7 +135,7 @@ class _Block:
 
     def add_forward(self, made: Statements, condition: str | None) -> None:
         """Move the new statements to this stage, under a condition if there is one."""
-        assert condition is None or not made.before_block, "a readout that runs where it is recorded has no products of blocks"
+        assert condition is None or not made.before_block, "a readout that runs only while it is recorded has no products of blocks"
         self.before += made.before_block
         self.forward += made.forward if condition is None else [Guarded(condition, line) for line in made.forward]
         made.before_block, made.forward = [], []
@@ -153,7 +153,7 @@ def _sender_stage(op: BackwardOp, stages: Stages) -> int:
 
 
 def _cut(storage: SequenceStorage) -> list[str]:
-    """Statements that clear the gradients from a step to earlier steps, where the gradient is cut."""
+    """Return statements that clear the gradients that a step passes to earlier steps, for truncation."""
     states = [state for op in storage.program.backward if isinstance(op, NeuronAdjoint) for state in op.states]
     slots = [(n, k) for n, slots in storage.adjoint_slots.items() for k in range(slots)]
     return [f"d_{s}.clear(w, 0);" for s in states] + [f"d_{n}.clear(w, {k});" for n, k in slots]
@@ -177,7 +177,7 @@ def functions(storage: SequenceStorage, trains: bool) -> list[Function]:
 
 
 def _adjoint_slots(storage: SequenceStorage, stages: Stages, trains: bool) -> dict[str, Slots]:
-    """Slots of the adjoints of outputs: a block if a later stage runs one earlier."""
+    """Return the slots of the adjoints of outputs; those that a later stage writes a block at a time have the slots of a block."""
     found = storage.adjoint_slots.items() if trains else ()
     reads = [op for op in storage.program.backward if isinstance(op, InputGradient)]
     behind = {op.source.buffer for op in reads if stages.of(op) > stages.level.get(stages.owner.get(op.source.buffer, ""), 0)}
@@ -214,7 +214,7 @@ def _members(made: Statements) -> list[dict[str, Any]]:
             states = zip(info.kernel.states, op.states, strict=True)
             lines += [f"History {n}_history{{{storage.size(n)}, 1}};" for s, n in states if s in rounded]
             if op.population in adjoints:
-                # A block's currents are read when its adjoints come.
+                # The adjoints of a block's currents share their rows: the currents have been read by then.
                 lines += [f"Rows &d_{n} = {n};" for n in op.currents if n in filled]
                 own = (n for n in (*op.currents, *op.states, *op.outputs) if n not in filled)
                 lines += [f"Rows d_{n}{{{storage.size(n)}, 0}};" for n in own]
@@ -228,7 +228,7 @@ def _members(made: Statements) -> list[dict[str, Any]]:
 
 
 def _parameter_expression(program: StepProgram, parameter: Parameter) -> str:
-    """Expression that makes a parameter in the order in which its connection reads it."""
+    """Return the C++ expression that creates a parameter in the order in which its connection reads it."""
     name = parameter.name
     match [(c.id, c.kind) for c in program.connections if c.weight == name]:
         case [(id_, "dense")]:

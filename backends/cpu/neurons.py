@@ -37,7 +37,7 @@ class Function:
 
 @dataclass(frozen=True)
 class ShortNumbers:
-    """C++ names of 16-bit numbers: their type, rounding to them, widening, and what keeps the states before the first step."""
+    """C++ names for 16-bit numbers: the type, and the functions that round, widen, and store the states before the first step."""
 
     type: str
     rounded: str
@@ -50,7 +50,7 @@ SHORT: Final[Mapping[Precision, ShortNumbers]] = {
     "bfloat16": ShortNumbers("BFloat16", "rounded", "widened", "keep_rounded"),
     "float16": ShortNumbers("Float16", "half_of", "float_of", "keep_halves"),
 }
-"""Those of each precision; float32 has none to keep."""
+"""The 16-bit numbers of each precision; float32 stores none, so its entry is not used."""
 
 
 def forward_function(
@@ -61,7 +61,7 @@ def forward_function(
     rounded: Mapping[str, Expression] | None = None,
     numbers: ShortNumbers = SHORT["bfloat16"],
 ) -> Function:
-    """Return ``<id>_forward``: parameters, inputs, states before, states, outputs, saved values, neurons that take gradient.
+    """Return ``<id>_forward``; its arguments are parameters, inputs, old states, new states, outputs, saved values, neurons with gradient.
 
     Parameters
     ----------
@@ -70,12 +70,13 @@ def forward_function(
     size
         Its neurons.
     scalars
-        Parameter to whether one number serves all neurons.
+        For each parameter, whether all neurons share one number.
     near
-        Outputs whose neurons take gradient near the threshold only (:mod:`snnc.compiler.lowering.gradient_support`):
-        1 is stored if they do, else 0.
+        Outputs whose neurons receive gradient only near the threshold (:mod:`snnc.compiler.lowering.gradient_support`):
+        the function stores 1 for neurons that receive it, else 0.
     rounded
-        States and saved values in 16 bits, with the subtracted offset (:mod:`snnc.compiler.neurons.rounded_values`).
+        States and saved values that are stored in 16 bits, each with the offset that is subtracted first
+        (:mod:`snnc.compiler.neurons.rounded_values`).
     numbers
         C++ names of 16-bit numbers.
     """
@@ -112,18 +113,18 @@ def forward_function(
 
 
 def _centred(value: str, sign: str, centre: Expression) -> str:
-    """C++ expression of `value` and the centre of its stored form."""
+    """Return the C++ expression of `value` plus or minus the offset of its stored form."""
     return value if centre == Number(0.0) else f"{value} {sign} {c_expression(centre)}"
 
 
 def _inside(info: PopulationInfo, output: str) -> Assignment:
-    """Whether the argument of a spike is in the surrogate's support."""
+    """Return the assignment that tests whether the argument of a spike is in the surrogate's support."""
     bounds, x = support_bounds(info, output), Symbol(argument_name(output))
     assert bounds is not None
     low, high = bounds
     if low > high:
         return Assignment(f"near_{output}", Number(0.0))
-    # Ends that lie in the support (a boxcar's) take gradient.
+    # If the ends belong to the support (as for a boxcar), neurons there receive gradient.
     tests = [call("ge", x, low)] * math.isfinite(low) + [call("ge", high, x)] * math.isfinite(high)
     return Assignment(f"near_{output}", call("mul", *tests) if len(tests) == 2 else tests[0])
 
@@ -135,8 +136,10 @@ def backward_function(
     rounded: Mapping[str, Expression] | None = None,
     numbers: ShortNumbers = SHORT["bfloat16"],
 ) -> Function:
-    """Return ``<id>_backward``: parameters, kept states before and after, saved values, adjoints of outputs and states, adjoints of inputs,
-    sums of the gradients of parameters.
+    """Return ``<id>_backward``.
+
+    Its arguments are parameters, stored states before and after the step, saved values, adjoints of outputs and states, adjoints of
+    inputs, and sums of the gradients of parameters.
     """
     kernel, rounded = info.kernel, rounded or {}
     results = [*(f"d_{s}_prev" for s in kernel.states), *(f"d_{i}" for i in kernel.inputs), *(f"d_{a}" for a in kernel.learnable)]

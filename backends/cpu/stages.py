@@ -1,7 +1,7 @@
 """Layers that run a block of steps ahead of their successors, so that the weights between them are read once per block.
 
-Weights that do not fit a near cache cost more to read than to add. Without a loop, a layer does not depend on later layers,
-so it may run a block of steps before the next one begins; backward, the next one runs its block first.
+Reading weights that do not fit into the L2 cache takes longer than adding them. Without a loop, a layer does not depend on later layers,
+so it may run a block of steps before the next layer begins; backward, the next layer runs its block first.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Stages:
         return 1 + max(self.level.values(), default=0)
 
     def filled(self, program: StepProgram) -> frozenset[str]:
-        """Return the currents that such products are added to: rows of a block."""
+        """Return the currents that receive such products; their buffers have a row for each step of a block."""
         return frozenset(op.target for op in program.forward if isinstance(op, DenseProduct) and op.connection in self.forward)
 
     def of(self, op: ForwardOp | BackwardOp) -> int:
@@ -73,16 +73,16 @@ def stages_of(storage: SequenceStorage, excluded: Callable[[ForwardOp], bool]) -
     """Return the stages of `storage.program`; `excluded`: operations that do not run step by step in training."""
     program = storage.program
     owner = _owners(program)
-    arrivals = [op for op in program.forward if not isinstance(op, Fill | NeuronStep | Record)]
-    heavy = {op.connection for op in arrivals if isinstance(op, DenseProduct) and not excluded(op) and _bytes(op, program) > HEAVY}
-    given = frozenset(op.connection for op in arrivals if op.connection in heavy and op.source.buffer not in owner)
-    level = _levels(program, owner, arrivals, heavy)
-    between = [op for op in arrivals if op.source.buffer in owner and level[owner[op.source.buffer]] < level[owner[op.target]]]
-    # Lists are kept of all steps, rows of few; what is forgotten where a gradient is cut stands in the buffers of one step.
+    connections = [op for op in program.forward if not isinstance(op, Fill | NeuronStep | Record)]
+    heavy = {op.connection for op in connections if isinstance(op, DenseProduct) and not excluded(op) and _bytes(op, program) > HEAVY}
+    from_inputs = frozenset(op.connection for op in connections if op.connection in heavy and op.source.buffer not in owner)
+    level = _levels(program, owner, connections, heavy)
+    between = [op for op in connections if op.source.buffer in owner and level[owner[op.source.buffer]] < level[owner[op.target]]]
+    # Lists of spikes are stored for all steps, but rows only for few; truncation clears buffers that hold a single step.
     if program.truncate or any(is_maximum(op) or not storage.stored(op.source.buffer).listed for op in between):
-        return Stages(owner, dict.fromkeys(level, 0), given, frozenset())
+        return Stages(owner, dict.fromkeys(level, 0), from_inputs, frozenset())
     ahead = frozenset(op.connection for op in between if op.connection in heavy)
-    return Stages(owner, level, given | ahead, ahead)
+    return Stages(owner, level, from_inputs | ahead, ahead)
 
 
 def _owners(program: StepProgram) -> dict[str, str]:
@@ -94,11 +94,11 @@ def _bytes(op: DenseProduct, program: StepProgram) -> int:
     return 4 * math.prod(program.buffers[op.weight].shape)
 
 
-def _levels(program: StepProgram, owner: Mapping[str, str], arrivals: Sequence[ConnectionOp], heavy: set[str]) -> dict[str, int]:
+def _levels(program: StepProgram, owner: Mapping[str, str], connections: Sequence[ConnectionOp], heavy: set[str]) -> dict[str, int]:
     """Return for each population the maximum number of consecutive heavy connections before it; those in loops do not count."""
     graph: nx.DiGraph[str] = nx.DiGraph()
     graph.add_nodes_from(p.id for p in program.populations)
-    pairs = [(owner[op.source.buffer], owner[op.target], op.connection in heavy) for op in arrivals if op.source.buffer in owner]
+    pairs = [(owner[op.source.buffer], owner[op.target], op.connection in heavy) for op in connections if op.source.buffer in owner]
     graph.add_edges_from((sender, receiver) for sender, receiver, _ in pairs)
     costly = {(sender, receiver) for sender, receiver, is_heavy in pairs if is_heavy}
     level: dict[str, int] = {}

@@ -255,7 +255,7 @@ class Buffers:
         return SequenceBuffer(name, self.storage.size(name), self.storage.stored(name).past, "spikes" if spikes else "numbers", slots)
 
     def _sent(self, name: str) -> list[SequenceBuffer]:
-        """What connections receive of a limited source."""
+        """Return the buffer of the spikes that connections receive from a source with a limited number of spikes."""
         if name not in self.steps.limits.sources:
             return []
         past = self.storage.stored(name).past

@@ -17,7 +17,7 @@ _STEPS = {
 
 
 def composed_context(loss: Composed) -> dict[str, Any]:
-    """Return what the templates of ``loss_composed`` print of a lowered loss."""
+    """Return the data of a lowered loss for the templates of ``loss_composed``."""
     width = loss.width(0)
     terms = [_term(loss, term, *bounds) for term, bounds in zip(loss.terms, loss.slices, strict=True)]
     columns = loss.columns

@@ -1,4 +1,4 @@
-"""Arrays of other libraries in a device's memory, by DLPack or by the CUDA array interface, without importing any of them."""
+"""Access to arrays of other libraries in a device's memory, through DLPack or the CUDA array interface, without importing them."""
 
 from __future__ import annotations
 
@@ -41,15 +41,15 @@ class DeviceArray:
     Attributes
     ----------
     address
-        Of its first element.
+        Address of its first element.
     shape
-        Its axes.
+        Its shape.
     kind
         ``"float32"``, or another element type.
     contiguous
         Whether it is dense and row-major.
     owner
-        Keeps the memory while this lives.
+        The object that keeps the memory allocated.
     """
 
     address: int
@@ -60,7 +60,7 @@ class DeviceArray:
 
     @property
     def elements(self) -> int:
-        """Their number."""
+        """Number of elements."""
         return math.prod(self.shape)
 
 
@@ -103,7 +103,7 @@ def _by_interface(given: Any, interface: Any) -> DeviceArray:
 
 
 def _dense(shape: Shape, strides: tuple[float, ...]) -> bool:
-    """Whether strides, in elements, are those of a dense row-major array; axes of 1 have any."""
+    """Whether strides, in elements, are those of a dense row-major array; those of axes of size 1 do not matter."""
     expected = 1
     for axis in reversed(range(len(shape))):
         if shape[axis] != 1 and strides[axis] != expected:

@@ -1,4 +1,4 @@
-"""Rows that the emitted program holds: their number for each sample, as C++ and as numbers."""
+"""Buffers of rows in the emitted program: the number of rows per sample, printed as C++ and evaluated."""
 
 from __future__ import annotations
 
@@ -7,25 +7,25 @@ from dataclasses import dataclass
 from snnc.backends.codegen.statements import Guarded, Statement
 
 LINE = 16
-"""Numbers of a cache line: rows are filled up to whole ones."""
+"""Float32 numbers in a cache line; rows are padded to whole lines."""
 LENGTHS = ("steps", "segment", "block")
-"""Lengths known to a session: of the sequence, of the segment between two checkpoints, of the steps whose deltas are kept together."""
+"""Lengths that a session knows: of the sequence, of the segment between two checkpoints, and of a block of steps with stored deltas."""
 
 
 def padded(numbers: int) -> int:
-    """Whole lines."""
+    """Return `numbers` rounded up to whole cache lines."""
     return -(-numbers // LINE) * LINE
 
 
 def pitch(numbers: int) -> int:
-    """Numbers from one row to the next, as in ``vectors.hpp``."""
+    """Return the distance between two rows in numbers, as in ``vectors.hpp``."""
     lines = padded(numbers)
     return lines + LINE if lines % (8 * LINE) == 0 else lines
 
 
 @dataclass(frozen=True)
 class Slots:
-    """Number of held rows of each sample: `number`, plus the length for each name in `lengths`."""
+    """Number of stored rows per sample: `number`, plus the length for each name in `lengths`."""
 
     number: int
     lengths: tuple[str, ...] = ()
@@ -45,11 +45,11 @@ class RowBuffer:
     Attributes
     ----------
     name
-        Of the rows in the program.
+        Name of the buffer in the program.
     size
-        Numbers of a row, which is padded to whole lines.
+        Numbers in a row, without the padding to whole lines.
     in_training, in_inference
-        Slots with and without a following backward pass; `in_inference` None: the rows belong to a backward pass.
+        Slots with and without a following backward pass; `in_inference` is None if only the backward pass uses the rows.
     width
         Bytes of a number.
     """
@@ -66,7 +66,7 @@ class RowBuffer:
         return self.width * pitch(self.size)
 
     def statement(self, trains: bool) -> Statement:
-        """Statement that gives the rows their size."""
+        """Return the C++ statement that sets the number of rows."""
         if self.in_inference is None:
             return Guarded("training", f"{self.name}.resize({self.in_training}, batch);")
         if not trains or self.in_training == self.in_inference:

@@ -102,7 +102,7 @@ class SequenceStorage:
 
     @cached_property
     def outputs_with_support(self) -> dict[str, tuple[str, str]]:
-        """Outputs read by products in which few neurons take gradient: buffer to population and canonical output."""
+        """Outputs read by products in which few neurons receive gradient: buffer to population and canonical output."""
         found = {}
         reading = [op for op in self.program.backward if isinstance(op, DenseInputGradient | ConvolveInputGradient)]
         # What comes back from a maximum is mostly 0: leaving that out costs less than to list neurons.

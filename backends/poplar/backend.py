@@ -28,18 +28,18 @@ FILLED: Final = 0.5
 
 @dataclass(frozen=True, eq=False)
 class TileOptions(TargetOptions):
-    """What every plan on tiles takes.
+    """Options of every plan on tiles.
 
     Attributes
     ----------
     calibrate
-        How often neurons fire, measured on the data that a user gave, or assumed; None: nobody said.
+        How often neurons fire, measured on the user's data or assumed; None: not given.
     strategy
         ``"snnc"``, or a baseline to compare it with. An estimate chooses it.
     others
         Targets that are not machines, with their synonyms, for the message about an unknown target.
     common
-        What several plans of one program share; an exploration keeps it.
+        Results that several plans of one program share; an exploration passes them on.
     """
 
     capacity: int | Capacities | None = None
@@ -53,7 +53,7 @@ class TileOptions(TargetOptions):
     common: Common | None = None
 
     def for_plan(self) -> PlanOptions:
-        """Return those that the planner reads."""
+        """Return the options that the planner reads."""
         from snnc.compiler.tiles.planning.options import PlanOptions
 
         names = {f.name for f in fields(PlanOptions)}
@@ -62,7 +62,7 @@ class TileOptions(TargetOptions):
 
 @dataclass(frozen=True, eq=False)
 class PoplarOptions(TileOptions):
-    """What a machine takes.
+    """Options of a machine.
 
     Attributes
     ----------
@@ -88,7 +88,10 @@ class TileBackend(Backend[Own]):
         return target
 
     def prepare(self, graph: Graph, options: Own) -> Graph:
-        """Fill up weights that tiles hold best as dense ones; not where dense ones return less gradient, to what is sent alone."""
+        """Make sparse weights dense where tiles store them better that way.
+
+        Not in mode "drop", where a dense connection returns gradient to sent spikes only.
+        """
         from snnc.compiler.passes.fill_sparse import FillSparse
 
         if options.mode == "drop":
@@ -96,7 +99,7 @@ class TileBackend(Backend[Own]):
         return FillSparse(trains=options.loss is not None, least=FILLED)(graph)
 
     def halves(self, options: Own) -> tuple[Half, ...]:
-        """Return what the step program keeps as float16."""
+        """Return the kinds of numbers that the step program stores as float16."""
         from snnc.compiler.lowering.halves import halves_of
 
         return halves_of(options.precision, options.half, trains=options.loss is not None)

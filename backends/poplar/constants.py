@@ -1,4 +1,4 @@
-"""What emitted Poplar programs and their plans agree on."""
+"""Constants that emitted Poplar programs share with the planner."""
 
 from __future__ import annotations
 
@@ -12,4 +12,4 @@ CONSTANTS: Final = (
     *file_names(TABLES),
     CppConstant("std::size_t", "ROW_BYTES", ROW_BYTES, "The most bytes of a row of a remote buffer; what is longer gets several."),
 )
-"""Of ``constants.hpp``."""
+"""The constants written to ``constants.hpp``."""

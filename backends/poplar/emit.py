@@ -67,7 +67,7 @@ POPLAR: Final = (
     "README.txt",
 )
 NORMS: Final = "norms.hpp"
-"""What programs that clip gradients to a norm have besides."""
+"""An additional file of programs that clip gradients to a norm."""
 GROUPS: Final = {
     "clocks": ("add_clocks", "The iteration counter and decisions about further windows."),
     "relays_forward": (
@@ -91,7 +91,7 @@ def emit_poplar(program: StepProgram, plan: Plan, folder: Path) -> Path:
     Raises
     ------
     PlanMismatchError, UnsupportedOnPoplarError
-        The two do not fit each other, or use a feature that cannot be printed.
+        The program and the plan do not match, or use a feature that the emitter does not support.
     ProjectFolderError
         The folder cannot be written.
     """
@@ -115,7 +115,7 @@ def render(net: PoplarNetwork) -> dict[str, str]:
 
 
 def print_files(net: PoplarNetwork, names: Mapping[str, str], context: Body) -> dict[str, str]:
-    """Return files by name; `names` says where the plain file or the template of each lies."""
+    """Return files by name; `names` maps each to the path of its plain file or template."""
     environment = source_templates()
     environment.filters["cpp_type"] = cpp_type
     environment.filters["counts"] = counts
@@ -124,7 +124,7 @@ def print_files(net: PoplarNetwork, names: Mapping[str, str], context: Body) -> 
 
 
 def code_bytes(each: int, cost: CodeletCost) -> list[tuple[str, int]]:
-    """Names and bytes of the constants with which a codelet tells the emulator its size, for instructions of `each` bytes."""
+    """Return names and values of the constants by which the emulator knows the size of a codelet, for instructions of `each` bytes."""
     loops = [(f"code_bytes_{name}", each * number) for name, number in cost.loops]
     return [("code_bytes", each * cost.instructions), *loops]
 
@@ -179,7 +179,7 @@ def add_network(net: PoplarNetwork, assembly: Assembly) -> list[Body]:
 
 
 def _tables_before(net: PoplarNetwork) -> int:
-    """Tables of ``plan.bin`` before those of the test for further windows."""
+    """Return the number of tables in ``plan.bin`` before those of the test for further windows."""
     reductions = sum(b.gradient is not None for b in net.plan.buses)
     return len(net.plan.populations) + len(net.stores) + reductions + table_count(net)
 
@@ -198,12 +198,12 @@ def gradient_codelets(net: PoplarNetwork) -> list[Body]:
 
 
 def _printed(vertex: VertexSpec) -> Body:
-    """What the template that has the vertex's name prints."""
+    """Return the context of the template that has the vertex's name."""
     return {"template": vertex.name, "vertex": vertex}
 
 
 def network_context(net: PoplarNetwork, assembly: Assembly, programs: Body) -> Body:
-    """The template data of a network and of its `programs`."""
+    """Return the template context of a network and of its `programs`."""
     plan, target = net.plan, net.plan.target
     lists = len(plan.populations) + len(net.stores)
     reductions = [b.id for b in plan.buses if b.gradient is not None]

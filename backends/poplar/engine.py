@@ -16,11 +16,11 @@ from snnc.backends.runtime.errors import SpikeLimitError
 from snnc.compiler.lowering.spike_limits import LOWEST, is_limit_value, sent
 
 _BATCHES: Final = "batches"
-"""Setting of the ABI: batches before the next one whose gradients are kept."""
+"""Setting of the ABI: how many earlier batches have stored their gradients for the update of the next batch."""
 _KEEP: Final = -1
-"""Its value for a batch whose gradients are kept."""
+"""Value of the setting for a batch that stores its gradients and does not update."""
 _KEPT: Final = "_kept"
-"""What the names of kept gradients end with."""
+"""Suffix of the names of kept gradients."""
 
 
 class PoplarEngine(NativeEngine):
@@ -31,7 +31,7 @@ class PoplarEngine(NativeEngine):
     library, folder
         The library from :func:`~snnc.backends.poplar.build.build_poplar`, and the project.
     limits
-        Capacity and key of the choice of each source whose spikes are limited, by buffer; those of inputs are applied before they are sent.
+        Capacity and key of each source with a limited number of spikes, by buffer; inputs are limited before they are sent.
     """
 
     def __init__(self, library: Path, folder: Path, limits: Mapping[str, tuple[float, float]] | None = None) -> None:
@@ -95,7 +95,7 @@ class PoplarEngine(NativeEngine):
         return whole * self.batch / samples
 
     def _forget_gradients(self) -> None:
-        """Drop the gradients of an update that was broken off."""
+        """Discard the stored gradients of an update that was interrupted."""
         for name, info in self.session.tensors.items():
             if info.role == Role.SETTING and name.endswith(_KEPT):
                 self.session.set(name, np.zeros(info.shape, dtype=np.float32))
@@ -126,7 +126,7 @@ class PoplarEngine(NativeEngine):
                 self.session.set(info["tensor"], array[0] if info["static"] else array)
 
     def _sent(self, info: Mapping[str, Any], array: Array) -> Array:
-        """Return what is sent of an input where a run has changed how much that is; the machine itself keeps to what was compiled."""
+        """Return an input without the spikes that a changed capacity or choice drops; the machine itself applies the compiled ones."""
         buffer = f"{info['tensor']}_in"
         if buffer not in self._limits:
             return array

@@ -38,7 +38,7 @@ from snnc.compiler.tiles.vertices.vertex_spec import Element
 
 @dataclass(frozen=True)
 class Store:
-    """The memory of one source's relays: a buffer, all its buses, the capacity of a step in events."""
+    """The memory of one source's relays: the source's buffer, all its buses, and the number of events that a step has room for."""
 
     buffer: str
     owner: str
@@ -78,7 +78,7 @@ class Store:
 
     @property
     def limited(self) -> bool:
-        """Whether a run says how many spikes of a step are sent, and which."""
+        """Whether a run sets how many spikes of a step are sent, and how they are chosen."""
         return self.kind == "events" and not self.external and not self.bits and self.buses[0].mode == "drop"
 
     def room(self, ids: int) -> int:
@@ -98,12 +98,12 @@ def _entries(bus: BusPlan) -> int:
 
 @dataclass(frozen=True, eq=False)
 class PoplarNetwork:
-    """The two inputs of emission and lookups in both."""
+    """The program and the plan that are emitted, with lookups in both."""
 
     program: StepProgram
     plan: Plan
     limits: Mapping[str, tuple[float, float]] = field(default_factory=dict)
-    """By buffer, the capacity and the key of the choice with which a session begins, where a run may change them."""
+    """For each buffer whose limit a run may change: the capacity, and the key of the random choice, with which a session begins."""
 
     @property
     def training(self) -> bool:
@@ -122,7 +122,7 @@ class PoplarNetwork:
 
     @cached_property
     def layers(self) -> Mapping[str, Layer]:
-        """That of every population."""
+        """The layer of every population."""
         return {layer.id: layer for layer in self.described.layers}
 
     @cached_property
@@ -199,9 +199,9 @@ class PoplarNetwork:
         return tuple(c for c in self.program.connections if c.target == population)
 
     def outgoing(self, population: str) -> tuple[ConnectionInfo, ...]:
-        """Connections out of a population whose input gradient the source itself forms, from all deltas."""
-        mine = (c for c in self.program.connections if c.source == population and self.input_gradient(c.id))
-        return tuple(c for c in mine if not self.returns(c.id))
+        """Connections out of a population for which the source itself computes the input gradient, from all deltas."""
+        outgoing = (c for c in self.program.connections if c.source == population and self.input_gradient(c.id))
+        return tuple(c for c in outgoing if not self.returns(c.id))
 
     def input_gradient(self, connection: str) -> bool:
         """Whether the gradient of a connection's source is formed."""
@@ -209,12 +209,12 @@ class PoplarNetwork:
 
     @cached_property
     def _input_gradients(self) -> frozenset[str]:
-        """Connections whose source's gradient is formed, if anything is."""
+        """Connections for which the backward pass computes the gradient of the source."""
         return frozenset(op.connection for op in self.program.backward if isinstance(op, InputGradient))
 
     @cached_property
     def _weight_gradients(self) -> frozenset[str]:
-        """Connections whose weight's gradient is formed, or that of a bias that only they add."""
+        """Connections for which the backward pass computes the gradient of the weight, or of a bias that only they add."""
         kinds = WeightGradient | ConvolveBiasGradient | RescaleBiasGradient
         return frozenset(op.connection for op in self.program.backward if isinstance(op, kinds))
 
@@ -229,12 +229,12 @@ class PoplarNetwork:
     @cached_property
     def copied_rows(self) -> tuple[ConnectionInfo, ...]:
         """Dense connections whose weights are also stored with their source."""
-        kept = (c for c in self.program.connections if c.kind == "dense" and c.weight and c.id not in self.indexed)
-        return tuple(c for c in kept if self.input_gradient(c.id) and not self.returns(c.id))
+        dense = (c for c in self.program.connections if c.kind == "dense" and c.weight and c.id not in self.indexed)
+        return tuple(c for c in dense if self.input_gradient(c.id) and not self.returns(c.id))
 
     @cached_property
     def packed_rows(self) -> Mapping[str, int]:
-        """Bundles of the target's tiles that pack rows of weights before they go to their sources, of each connection with some."""
+        """Number of bundles of target tiles that pack rows of weights for the source, for each connection with packed rows."""
         rows = {c.id for c in self.copied_rows}
         return {c.id: c.packed for c in self.plan.connections if c.packed and c.id in rows}
 
@@ -267,7 +267,7 @@ class PoplarNetwork:
         return FurtherWindows(sizes, self.training)
 
     def limited(self, bus: BusPlan, *, backward: bool = False) -> bool:
-        """Whether a window of `bus` may hold less than a step has, and further windows follow."""
+        """Whether a window of `bus` may have less room than a step needs, so that further windows follow."""
         return self.further.sizes[bus.id].limited(backward=backward)
 
     @cached_property
@@ -295,7 +295,7 @@ class PoplarNetwork:
         return self.plan.target.workers
 
     def mask_kind(self, store: Store) -> str:
-        """A unit of a source's masks: a C++ ``Mask``."""
+        """Return the kind of a unit of a source's masks: a value of the C++ enumeration ``Mask``."""
         placed = next(p for p in self.plan.populations if p.id == store.owner)
         return (
             "SPIKES"
@@ -392,7 +392,13 @@ class PoplarNetwork:
 
 
 def _check_blocks(placed: PopulationPlan, batch: int) -> None:
-    """Groups of blocks with the same neurons are consecutive over all neurons, then the next replica takes the next samples."""
+    """Check that blocks cover each replica's neurons in order, each group of blocks its samples, and replicas follow each other's samples.
+
+    Raises
+    ------
+    PlanMismatchError
+        They do not.
+    """
     neuron, begin, end, reached = 0, 0, 0, batch
     group: Block | None = None
     for block in placed.blocks:

@@ -39,7 +39,7 @@ def cpp_type(spec: FieldSpec) -> str:
 
 
 def class_name(vertex: VertexSpec) -> str:
-    """Return the C++ name of a class of vertices, or what its names begin with where there are several."""
+    """Return the C++ name of a class of vertices, or the prefix of its names if there are several."""
     return "".join(word.capitalize() for word in vertex.name.split("_"))
 
 
@@ -106,7 +106,7 @@ class VertexLoop:
 
 @dataclass
 class Assembly:
-    """The parts collected so far; codelets of equal structure are one."""
+    """Collects the parts of a program; codelets with the same structure are stored once."""
 
     codelets: list[Codelet] = field(default_factory=list)
     variables: dict[str, Variable] = field(default_factory=dict)
@@ -136,7 +136,7 @@ class Assembly:
         self.tensors.append(f'tensor("{name}", SNNC_{role}, {shape}, {on_device}, {order}, {str(writable).lower()});')
 
     def codelet(self, vertex: VertexSpec, title: str, serves: str, fields: tuple[CodeletField, ...], body: Body | None = None) -> str:
-        """Return the name of the class of a vertex, a new one if none has the same structure; its template has the vertex's name."""
+        """Return the name of the class of a vertex; add a class if none has the same structure. The template has the vertex's name."""
         key = _key(vertex, fields, body or {})
         known = self._by_key.get(key)
         if known is None:
@@ -150,9 +150,9 @@ class Assembly:
 
     def forget(self, part: str, name: str) -> str:
         """Declare that the contents of variable `name` are not needed at the start of `part`; return the name."""
-        kept = self.forgotten.setdefault(part, [])
-        if f"{name}.all" not in kept:
-            kept.append(f"{name}.all")
+        names = self.forgotten.setdefault(part, [])
+        if f"{name}.all" not in names:
+            names.append(f"{name}.all")
         return name
 
     def loop(self, group: str, loop: VertexLoop) -> None:

@@ -36,7 +36,7 @@ def add_clocks(net: PoplarNetwork, assembly: Assembly) -> None:
 
 
 def program_values(net: PoplarNetwork, assembly: Assembly, kind: Kind) -> Body:
-    """Return what the template of the engine's programs prints."""
+    """Return the template data of the engine's programs."""
     shared = any(net.weight_gradient(id_) for id_ in net.indexed)
     counted = counters(net)
     return {

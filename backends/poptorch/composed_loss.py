@@ -28,7 +28,7 @@ _OF_TWO: Final = ("min", "max", "gt", "ge", "where")
 
 
 def composed_context(loss: Composed, steps: int) -> Body:
-    """Return what the template of a lowered loss prints, for sequences of so many steps."""
+    """Return the template data of a lowered loss for sequences of `steps` steps."""
     used = list(dict.fromkeys(name for term in loss.terms if not term.softmax for name in _called(term.equations[0].value)))
     return {
         "steps": steps,
@@ -42,7 +42,7 @@ def composed_context(loss: Composed, steps: int) -> Body:
 
 
 def targets_description(loss: Composed, steps: int) -> dict[str, Any]:
-    """Return what ``network.json`` says of the targets: their kind, the shape of a sample's, and the number of classes (0: numbers)."""
+    """Return the description of the targets in ``network.json``: kind, shape for a sample, and number of classes (0: numbers)."""
     of_classes = loss.targets in ("class", "step_classes")
     shape = list(target_shape(loss, loss.width(0), steps))
     return {"kind": loss.targets, "shape": shape, "classes": loss.width(0) if of_classes else 0, "lengths": loss.lengths}

@@ -111,7 +111,7 @@ class PopTorchEngine:
         self._running.close()
 
     def _sent(self, name: str, array: Array) -> Array:
-        """Return what is sent of an input."""
+        """Return the values of an input that are sent, without dropped spikes."""
         if f"{name}_in" not in self._limits:
             return array
         capacity, key = self._limits[f"{name}_in"]
@@ -119,7 +119,7 @@ class PopTorchEngine:
         return np.stack(rows).reshape(np.shape(array))
 
     def _shown(self, inputs: Mapping[str, Array], buffer: str, delay: int) -> Array:
-        """An output that records an input, `delay` steps late."""
+        """Return the record of an input, `delay` steps late, for an output that reads the input directly."""
         given = next(inputs[i.id] for i in self._operation.program.inputs if buffer == f"{i.id}_in")
         late = np.zeros_like(given)
         late[delay:] = given[: self.steps - delay]

@@ -26,7 +26,7 @@ class ReferenceBackend(Backend[ReferenceOptions]):
     """Runs the step program as it is."""
 
     def halves(self, options: ReferenceOptions) -> tuple[Half, ...]:
-        """Return what the step program keeps as float16."""
+        """Return the kinds of numbers that the step program stores as float16."""
         from snnc.compiler.lowering.halves import halves_of
 
         return halves_of(options.precision, options.half, trains=options.loss is not None)

@@ -1,4 +1,4 @@
-"""The neurons that take gradient at a step: those that spiked or are inside the support of their surrogate."""
+"""The neurons that receive gradient at a step: those that spiked or are inside the support of their surrogate."""
 
 from __future__ import annotations
 

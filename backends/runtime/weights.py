@@ -123,7 +123,7 @@ def read_weight_file(path: str | os.PathLike[str]) -> tuple[dict[str, Array], di
     try:
         data = Path(path).read_bytes()
         arrays = dict(safetensors.numpy.load(data))
-        # The library has checked the header, but gives metadata of files only.
+        # safetensors has checked the header, but returns metadata only when it reads from a file.
         header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
         metadata = dict(header.get("__metadata__") or {})
     except OSError as error:

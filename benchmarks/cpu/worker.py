@@ -49,7 +49,7 @@ IN_A_ROW: Final = 3
 at a higher activity than slow ones."""
 
 _PACKAGES: Final = ("snnc.compiler", "snnc.frontends", "snnc.backends", "snnc.templates")
-"""Environment variables that affect the emitted program and its build."""
+"""Packages whose files affect the emitted program and its build."""
 
 
 class Worker:

@@ -60,7 +60,7 @@ def _surrogate_on_one_tile(machine: Machine) -> tuple[Superstep, ...]:
     for i, (layer, where) in enumerate(zip(net.layers, machine.layout.ranges, strict=True)):
         crowd = ceil_div(net.batch * len(machine.layout.layers_of(where.chip)), machine.target.tiles_per_chip)
         pieces = 3 * where.tiles + _row_pieces(machine, layer.capacity) + 2
-        away = i + 1 < len(net.layers) and machine.from_afar(i + 1)
+        away = i + 1 < len(net.layers) and machine.reads_another_chip(i + 1)
         link = FLOAT * net.batch * layer.capacity * away
         size = FLOAT * (3 * layer.neurons + 2 * layer.capacity + 1)
         gathers.append(Exchange(crowd * size, crowd * pieces, link=link))
@@ -83,7 +83,7 @@ def _surrogate_everywhere(machine: Machine) -> tuple[Superstep, ...]:
     """Every tile reads the ids and gradients of its layer, looks for its own neurons and adds to their dU."""
     net, code, moves, compute = machine.net, machine.options.code, [], 0.0
     for i, layer in enumerate(net.layers):
-        ids, away = net.batch * layer.capacity, i + 1 < len(net.layers) and machine.from_afar(i + 1)
+        ids, away = net.batch * layer.capacity, i + 1 < len(net.layers) and machine.reads_another_chip(i + 1)
         pieces = slice_pieces(ids, machine.tiles) + slice_pieces(FLAGS * net.batch, machine.tiles) + linear_pieces(ids, machine.tiles)
         moves.append(Exchange(FLOAT * (2 * ids + net.batch), pieces, link=FLOAT * ids * away))
         own = layer.gradients * machine.per_tile(i) / layer.neurons
@@ -109,7 +109,7 @@ def _broadcast_ids(machine: Machine) -> tuple[Superstep, ...]:
         capacity, _, _ = machine.incoming(i)
         counts = net.batch * (1 if i == 0 else FLAGS)
         for size in (net.batch * capacity, counts):
-            link = FLOAT * size * machine.from_afar(i)
+            link = FLOAT * size * machine.reads_another_chip(i)
             copies.append((i, Exchange(FLOAT * size, slice_pieces(size, machine.tiles), link=link)))
     return machine.copies("broadcast ids", "id broadcasts", "backward", copies, same_tiles=False)
 

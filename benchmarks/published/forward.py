@@ -10,9 +10,9 @@ from snnc.benchmarks.published.options import CHUNK, CURRENT, CURRENT_WIDE, FOUN
 from snnc.compiler.ir.arrays.sizes import FLOAT
 
 RANDOM: Final = 7.0
-"""Worker cycles of a random integer, as of an int add; the numbers are never used, but drawn in each step."""
+"""Worker cycles of a random integer, assumed to be those of an integer addition; the program draws the numbers but never uses them."""
 FLAGS: Final = 2
-"""Thresholds: a flag for each, and a count."""
+"""Thresholds of a neuron; each has a flag and a count."""
 
 
 def forward(machine: Machine) -> tuple[Superstep, ...]:
@@ -20,11 +20,11 @@ def forward(machine: Machine) -> tuple[Superstep, ...]:
     return (
         machine.step("count steps", "rest", "forward", compute=machine.elementwise(1)),
         *_slice_inputs(machine),
-        *_pass_on(machine),
+        *_send_ids(machine),
         _update_states(machine),
         *_flags(machine),
         *_compact(machine),
-        *_keep(machine),
+        *_write_histories(machine),
     )
 
 
@@ -36,7 +36,7 @@ def _slice_inputs(machine: Machine) -> tuple[Superstep, ...]:
     )
 
 
-def _pass_on(machine: Machine) -> tuple[Superstep, ...]:
+def _send_ids(machine: Machine) -> tuple[Superstep, ...]:
     """Copy the spikes of the previous step from the tiles that made them to those of the next layer."""
     net, copies = machine.net, []
     for i in range(1, len(net.layers)):
@@ -44,7 +44,7 @@ def _pass_on(machine: Machine) -> tuple[Superstep, ...]:
         for size, tensor in ((ids, ids), (net.batch, FLAGS * net.batch)):
             share = min(size, linear_share(size, machine.tiles))
             pieces = ceil_div(share, slice_share(tensor, machine.tiles))
-            copies.append((i, Exchange(FLOAT * share, pieces, link=FLOAT * size * machine.from_afar(i))))
+            copies.append((i, Exchange(FLOAT * share, pieces, link=FLOAT * size * machine.reads_another_chip(i))))
     return machine.copies("pass ids on", "id broadcasts", "forward", copies, same_tiles=True)
 
 
@@ -64,7 +64,7 @@ def _update_states(machine: Machine) -> Superstep:
 
 
 def _flags(machine: Machine) -> tuple[Superstep, ...]:
-    """Two flags for each neuron and sample (a vertex each), and random numbers layer after layer."""
+    """Set two flags for each neuron and sample (one vertex for each), and draw random numbers, layer after layer."""
     net, code = machine.net, machine.options.code
     neurons = max(machine.per_tile(i) for i in range(len(net.layers)))
     cycles = prologue(5, code) + THRESHOLDS.cycles(code, loops=False)
@@ -76,7 +76,7 @@ def _flags(machine: Machine) -> tuple[Superstep, ...]:
 
 
 def _compact(machine: Machine) -> tuple[Superstep, ...]:
-    """Flags go to the tiles of their sample and threshold; three stages make ids of them."""
+    """Send flags to the tiles of their sample and threshold, and turn them into ids in three stages."""
     net, layout, workers = machine.net, machine.layout, machine.target.workers
     gathers, pulls, scatters = [], [], []
     scan = join = merge = 0.0
@@ -87,13 +87,13 @@ def _compact(machine: Machine) -> tuple[Superstep, ...]:
         gathers.append(Exchange(FLOAT * read, read, FLOAT * sent, sent))
         threads = min(workers * spread, layer.neurons)
         most = max(layer.spikes, layer.gradients - layer.spikes)
-        looked = ceil_div(layer.neurons, threads) * SCAN.cycles(code) + most / threads * FOUND.cycles(code, loops=False)
-        scan = max(scan, machine.vertices(crowd * min(workers, layer.neurons), prologue(7, code) + looked))
+        scanned = ceil_div(layer.neurons, threads) * SCAN.cycles(code) + most / threads * FOUND.cycles(code, loops=False)
+        scan = max(scan, machine.vertices(crowd * min(workers, layer.neurons), prologue(7, code) + scanned))
         joined = prologue(7, code) + min(workers, layer.neurons) * CHUNK.cycles(code) + most / spread * MOVE.cycles(code)
         join = max(join, machine.vertices(crowd, joined))
-        held = min(layer.capacity, ceil_div(layer.neurons, spread))
-        away = FLAGS * spread - 1
-        pulls.append(Exchange(FLOAT * away * (held + 1), 2 * away))
+        ids = min(layer.capacity, ceil_div(layer.neurons, spread))
+        senders = FLAGS * spread - 1
+        pulls.append(Exchange(FLOAT * senders * (ids + 1), 2 * senders))
         merged = prologue(9, code) + FLAGS * spread * CHUNK.cycles(code) + layer.gradients * MOVE.cycles(code)
         merge = max(merge, machine.vertices(1, merged))
         runs = ceil_div(layer.capacity, slice_share(net.batch * layer.capacity, machine.tiles)) + FLAGS
@@ -106,8 +106,8 @@ def _compact(machine: Machine) -> tuple[Superstep, ...]:
     )
 
 
-def _keep(machine: Machine) -> tuple[Superstep, ...]:
-    """State, ids and counts of each layer are written into their histories, one after another."""
+def _write_histories(machine: Machine) -> tuple[Superstep, ...]:
+    """Write the state, the ids and the counts of each layer into their histories, one after another."""
     net, found = machine.net, []
     for what in ("state", "ids", "counts"):
         sizes = {

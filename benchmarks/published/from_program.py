@@ -35,8 +35,8 @@ def published_net_of(
     steps, batch
         T and B.
     activity
-        Spikes a value and step by StepProgram buffer, :data:`~snnc.compiler.tiles.schedule.capacity.ASSUMED_ACTIVITY` elsewhere. It counts
-        as n0 and n1 alike, cut at K.
+        Spikes per value and step by StepProgram buffer, :data:`~snnc.compiler.tiles.schedule.capacity.ASSUMED_ACTIVITY` elsewhere. It
+        counts as both n0 and n1, limited to K.
     capacity
         K by buffer, :data:`CAPACITY` of the values (and 2 at least) elsewhere.
 
@@ -58,7 +58,7 @@ def published_net_of(
         spikes = activity.get(buffer, ASSUMED_ACTIVITY)
         if not 0 <= spikes <= 1:
             raise PublishedOptionError(
-                f"the activity of {buffer!r} is {spikes}; it is a number of spikes a value and step, between 0 and 1."
+                f"the activity of {buffer!r} is {spikes}; it is a number of spikes per value and step, between 0 and 1."
             )
         entries.append(PublishedLayer(size, kept_spikes, min(kept_spikes, spikes * size), min(kept_spikes, spikes * size)))
     source, layers = entries[0], tuple(entries[1:])

@@ -118,7 +118,7 @@ def _with_compaction(net: PublishedNet, target: Target, ranges: tuple[Range, ...
 
 
 def spread_factor(neurons: int, workers: int) -> int:
-    """Tiles that share the compaction of one sample and threshold, about 64 neurons a worker.
+    """Tiles that share the compaction of one sample and threshold, about 64 neurons per worker.
 
     ``determine_layerwise_tile_spread_factor``; the log prints 4 for 1466 neurons, 3 for 978, 2 for 734 and 586, 1 for 10.
     """

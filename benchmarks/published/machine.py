@@ -121,7 +121,7 @@ class Machine:
         before = self.net.layers[layer - 1]
         return before.capacity, before.spikes, before.gradients
 
-    def from_afar(self, layer: int) -> bool:
+    def reads_another_chip(self, layer: int) -> bool:
         """Whether `layer` reads spikes from another chip."""
         return layer > 0 and self.layout.ranges[layer - 1].chip != self.layout.ranges[layer].chip
 

@@ -1,4 +1,4 @@
-"""Steps that were measured on GPUs before, as data: ``measured_gpu.toml``."""
+"""Reads earlier measurements of training steps on GPUs from ``measured_gpu.toml``."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from importlib.resources import files
 
 @dataclass(frozen=True)
 class MeasuredStep:
-    """A training step that somebody measured.
+    """The measured time of a training step.
 
     Attributes
     ----------
@@ -32,7 +32,7 @@ class MeasuredStep:
 
 
 def measured_steps() -> tuple[MeasuredStep, ...]:
-    """Return all of them."""
+    """Return all measured steps."""
     data = tomllib.loads(files("snnc.benchmarks.reproduce").joinpath("measured_gpu.toml").read_text())
     return tuple(
         MeasuredStep(step["net"], step["program"], float(step["ms"]), run["device"], run["date"], run["commit"])

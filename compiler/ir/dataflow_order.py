@@ -1,4 +1,4 @@
-"""The operations of a graph in reading order: from the inputs to the outputs."""
+"""The order of a graph's operations from the inputs to the outputs."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from snnc.compiler.ir.graph import Edge, Graph, Output, Population
 
 
 def dataflow_order(graph: Graph) -> list[str]:
-    """Sort all nodes except outputs so that values flow downwards, with or without a delay; only edges that close a cycle point upwards.
+    """Sort all nodes except outputs so that sources precede their targets, except along edges that close a cycle.
 
-    The single connection of a feedback comes just before its reader, after the reader's forward inputs. Ties keep the order of insertion.
+    A node that is reached only by edges that close cycles comes just before its reader, after the reader's forward inputs. Ties keep the
+    order of insertion.
 
     Returns
     -------
@@ -51,7 +52,10 @@ def in_dataflow_order(graph: Graph) -> Graph:
 
 
 def _forward_edges(graph: Graph, rank: dict[str, int]) -> list[Edge]:
-    """Return the edges whose source can precede their target; all others close a cycle, near an input and delayed if possible."""
+    """Return the edges whose source can precede their target.
+
+    The others close a cycle; they are chosen close to an input, and among delayed edges if possible.
+    """
     cycle = {name: number for number, members in enumerate(nx.strongly_connected_components(graph.nx)) for name in members}
     outside = {name: {e.source for e in graph.incoming(name) if cycle[e.source] != cycle[name]} for name in graph.names}
     inside = {name: {e.source for e in graph.incoming(name)} - outside[name] for name in graph.names}
@@ -59,7 +63,7 @@ def _forward_edges(graph: Graph, rank: dict[str, int]) -> list[Edge]:
     entered = {name for name in graph.names if outside[name]}
     distance = _distances(graph)
     place: dict[str, int] = {}
-    # A cycle opens only when nothing else is left: the first entry is True for a node that waits for others of its cycle.
+    # A cycle is entered only when no other node is ready: the first entry is True for a node that waits for others of its cycle.
     open_: list[tuple[bool, int, bool, int, str]] = []
 
     def offer(name: str) -> None:
@@ -83,7 +87,7 @@ def _forward_edges(graph: Graph, rank: dict[str, int]) -> list[Edge]:
 
 
 def _distances(graph: Graph) -> dict[str, int]:
-    """Return each node's distance from the inputs, in connections; nodes that no input leads to get more than all others."""
+    """Return each node's distance from the inputs, in connections; nodes that no input reaches get a larger one than all others."""
     starts = {name for name in graph.names if not graph.incoming(name)}
     found = nx.multi_source_dijkstra_path_length(graph.nx, starts, weight=lambda *_: 1) if starts else {}
     distance = {name: int(found.get(name, len(graph.names))) for name in graph.names}

@@ -6,9 +6,9 @@
     Operation = Input | Linear | Sparse | Conv | Pool | Scale | OneToOne | Add | Concat | Flatten | Reshape | Reduce
               | Slice | Pad | Population | Output
 
-An edge of delay 0 is read in the same step, of delay d at d steps later (before step d it reads the initial value:
-for a state's port the population's declaration or the caller's value for that state, 0 for any other). Edges into
-one port of a Population or of Add are summed.
+A value that crosses an edge of delay d is read d steps later, with delay 0 in the same step. Before step d the edge reads the initial
+value: for a state's port the value that the population declares or the caller gives, for any other port 0. Edges into one port
+of a Population or of Add are summed.
 Shapes are those of one sample at one step: they include neither batch nor time.
 """
 
@@ -127,7 +127,7 @@ class Pool:
     kind
         The reduction of a window. Padding is 0 for "average" and "sum", and never a maximum.
     kernel
-        Size of a window, one number a dimension.
+        Size of a window, one number per dimension.
     stride
         () means the kernel.
     padding, dilation
@@ -301,7 +301,7 @@ class Graph:
     Attributes
     ----------
     name
-        For reports.
+        Name of the network in reports.
     steps
         Number of time steps if the model fixes it, else None.
     state_inputs

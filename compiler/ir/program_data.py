@@ -1,4 +1,4 @@
-"""A step program as plain data (JSON types), and back: a project keeps it, so that opening the project does not derive it again.
+"""Converts a step program to plain data (JSON types) and back. A project stores it, so that opening the project does not derive it again.
 
 Every dataclass becomes an object with its fields; an operation also has its kind, ``"is"``. Equations are text in the language of neurons,
 which is parsed and never evaluated. Kernels, neuron models and sparse patterns that several places share are listed once. Loss and
@@ -33,19 +33,19 @@ VERSION: Final = 1
 _SHARED: Final[Mapping[str, Any]] = {"models": NeuronModel, "kernels": Kernel, "patterns": Pattern}
 """Types whose equal values are stored once, by the key of their list."""
 _OPTIONS: Final = ("loss", "optimizer")
-"""Fields of a program that the options hold."""
+"""Fields of a program that are stored with the options instead."""
 _EQUATIONS: Final = tuple[Assignment, ...]
 _NAME: Final = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
 """An id or the name of a buffer: emitted code contains it unchanged."""
 
-Keep: TypeAlias = Callable[[Array], Any]
-"""Stores an array and returns its place as JSON types."""
-Find: TypeAlias = Callable[[Any], Array]
-"""Returns the array at a place from `Keep`; equal places give the same array."""
+StoreArray: TypeAlias = Callable[[Array], Any]
+"""Stores an array and returns a reference to it as JSON types."""
+FindArray: TypeAlias = Callable[[Any], Array]
+"""Returns the array for a reference from `StoreArray`; equal references give the same array."""
 
 
-def program_to_data(program: StepProgram, keep: Keep) -> dict[str, Any]:
-    """Return `program` without its loss and optimizer as JSON types; each array goes to `keep`."""
+def program_to_data(program: StepProgram, store: StoreArray) -> dict[str, Any]:
+    """Return `program` without its loss and optimizer as JSON types; `store` is called for each array."""
     shared: dict[str, list[Any]] = {key: [] for key in _SHARED}
 
     def encode(hint: Any, value: Any, listed: bool = True) -> Any:
@@ -55,7 +55,7 @@ def program_to_data(program: StepProgram, keep: Keep) -> dict[str, Any]:
         if NoneType in args:
             return encode(_without_none(args), value)
         if hint == Array:
-            return keep(value)
+            return store(value)
         if hint == _EQUATIONS:
             return "\n".join(map(str, value))
         if hint == Expression:
@@ -82,13 +82,13 @@ def program_to_data(program: StepProgram, keep: Keep) -> dict[str, Any]:
     return {"version": VERSION, **lists, **found, **bound}
 
 
-def program_from_data(data: object, find: Find, loss: Loss | None, optimizer: Optimizer | None) -> StepProgram:
-    """Undo :func:`program_to_data`; `find` may raise GraphDataError.
+def program_from_data(data: object, find: FindArray, loss: Loss | None, optimizer: Optimizer | None) -> StepProgram:
+    """Return the program from the result of :func:`program_to_data`; `find` may raise GraphDataError.
 
     Raises
     ------
     GraphDataError
-        The data are wrong, or have another format; the message says where.
+        The data are invalid, or have another format; the message says where.
     """
     try:
         program = _program(data, find, loss, optimizer)
@@ -100,7 +100,7 @@ def program_from_data(data: object, find: Find, loss: Loss | None, optimizer: Op
         raise GraphDataError(f"the step program is wrong: {error.text}") from None
 
 
-def _program(data: object, find: Find, loss: Loss | None, optimizer: Optimizer | None) -> StepProgram:
+def _program(data: object, find: FindArray, loss: Loss | None, optimizer: Optimizer | None) -> StepProgram:
     if isinstance(data, dict) and data.get("version") != VERSION:
         raise GraphDataError(
             f"the step program was written by another snnc (format {str(data.get('version'))[:20]}; this one reads {VERSION})."
@@ -157,7 +157,7 @@ def _bound_loss(loss: Loss | None, data: object) -> tuple[Loss | None, object]:
 
 
 def _check(program: StepProgram) -> None:
-    """Refuse names that are not of this program, and values of another shape than their buffers."""
+    """Refuse names that the program does not define, and values whose shape differs from that of their buffer."""
     known = {*program.buffers, *(i.id for i in program.inputs), *(p.id for p in program.populations)}
     known |= {*(c.id for c in program.connections), *(o.id for o in program.outputs)}
     for name in known:

@@ -26,7 +26,7 @@ sources read of their targets."""
 
 
 def halves_of(precision: Precision, half: HalfNumbers | None = None, *, trains: bool) -> tuple[Half, ...]:
-    """Return what a program keeps as float16: what was asked for, or what its precision says.
+    """Return the kinds of numbers that a program stores as float16: those that `half` names, or those that `precision` implies.
 
     Raises
     ------

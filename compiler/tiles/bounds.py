@@ -1,18 +1,18 @@
 """Two lower bounds of a training step, to which predictions are compared.
 
 *Balance bound*: the codelets and supersteps of the plan, distributed perfectly. With ``A`` tiles (all tiles of the chips that the plan may
-use), ``w_v`` the worker cycles of vertex v, ``r_i`` the bytes that tile i receives (a multicast counts at each of its receivers) and ``e``
-the bytes that a tile receives in a cycle, and c_s the cycles of copies inside the tile that has most of them, superstep s costs::
+use), ``w_v`` the worker cycles of vertex v, ``r_i`` the bytes that tile i receives (a multicast counts at each of its receivers), ``e``
+the bytes that a tile receives in a cycle, and ``c_s`` the cycles of copies inside the tile that copies most, superstep s costs::
 
     bound_s = (sum_v w_v + c_s) / A  +  sum_i r_i / (A e)  +  sync_s          bound_cycles = sum_s runs_s bound_s
 
 A tile issues one worker instruction a cycle, so a worker cycle is a tile cycle when all workers are busy. Compute and exchange of a
-superstep are maxima over tiles of at least these terms, and a maximum is at least a mean: the bound never exceeds the prediction.
+superstep are maxima over tiles, and a maximum is at least the mean, so the bound never exceeds the prediction.
 
-*Ideal bound*: the least that any code would have to do. One issue for each vector of columns and event (as many fp32 numbers as the
-target's vector instructions take), in the currents, in the weight gradients and, for each row that takes one, in the gradient of the
-source; every id crosses the exchange once, to one receiver; one barrier a time step and direction. Neurons, optimiser, loss, addresses
-and fragments are free::
+*Ideal bound*: the least that any code would have to do. An event costs one instruction issue for each vector of columns (as wide as the
+target's vector instructions for fp32): in the currents, in the weight gradients and, for each row that receives gradient, in the gradient
+of the source. Every id crosses the exchange once, to one receiver. Each time step has one barrier per direction. Neurons, optimiser,
+loss, addresses and fragments are free::
 
     ideal_cycles = T (issues / A + id bytes / (A e) + barriers)
 """
@@ -29,17 +29,17 @@ from snnc.compiler.tiles.placement.grouping import ceil_div
 from snnc.compiler.tiles.problem import MappingProblem
 
 VECTOR: Final = 2
-"""Single-precision columns of one issue if the target does not define it: the width of the emitted codelets."""
+"""Single-precision columns per issue if the target does not define them: the vector width of the emitted codelets."""
 
 
 def balance_bound(problem: MappingProblem, steps: Sequence[SuperstepDraft], phases: Sequence[Phase], tiles: int) -> float:
     """Cycles of a training step when every superstep's work and bytes are spread evenly over `tiles` tiles."""
     rate = tiles * problem.target.exchange_bytes_per_cycle
-    found = 0.0
+    cycles = 0.0
     for step, phase in zip(steps, phases, strict=True):
         moved = sum(float(traffic.received.sum()) for traffic in (step.traffic, *step.after))
-        found += step.runs * ((float(step.load.total.sum()) + step.local) / tiles + moved / rate + phase.sync)
-    return found
+        cycles += step.runs * ((float(step.load.total.sum()) + step.local) / tiles + moved / rate + phase.sync)
+    return cycles
 
 
 def ideal_bound(problem: MappingProblem, tiles: int) -> float:
@@ -58,14 +58,14 @@ def _issues(problem: MappingProblem, link: Link) -> float:
     row = ceil_div(link.outputs, width) if link.dense else 1.0 / (1 if link.events else width)
     if link.indexed is not None:
         row = link.indexed.values / link.inputs / width
-    found = float(rows * row)
+    issues = float(rows * row)
     if problem.training and link.weight_gradient:
-        found += float(rows * row)
+        issues += float(rows * row)
     if problem.training and link.input_gradient:
         entries = problem.support_events(problem.bus[problem.bus_of[link.id]]) if problem.returns(link) else link.inputs
         back = row if link.indexed is not None else ceil_div(link.outputs, width) if link.dense else 1.0 / width
-        found += float(entries * back)
-    return problem.batch * found
+        issues += float(entries * back)
+    return problem.batch * issues
 
 
 def _moved_bytes(problem: MappingProblem, bus_id: str) -> float:

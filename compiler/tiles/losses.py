@@ -1,4 +1,4 @@
-"""What a loss reads, keeps and receives on a machine: the numbers of a sample's scores and targets."""
+"""The sizes of a loss on a machine: outputs that it reads, and scores and targets of a sample."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from snnc.compiler.losses.external import ExternalLoss
 from snnc.compiler.losses.term import Statistic
 
 ScoreKind: TypeAlias = Statistic | Literal["known"]
-"""What a score holds of an output: a statistic over time, or of how many steps the target is known."""
+"""The content of a score: a statistic of an output over time, or the number of steps with a known target."""
 _OF_STEPS: Final = "ce_rate"
 _OF_ONE_STEP: Final = ("ce_max_membrane", Composed.name)
 
 
 @dataclass(frozen=True)
 class ScoreSlot:
-    """Scores of some outputs in a row.
+    """Scores of consecutive outputs.
 
     Attributes
     ----------
     kind
-        What they hold.
+        Their content.
     first, stop
-        The outputs, of all that the loss reads.
+        The range of outputs, among all that the loss reads.
     place
-        The first of these scores, of all scores.
+        Index of the first of these scores among all scores.
     """
 
     kind: ScoreKind
@@ -39,7 +39,7 @@ class ScoreSlot:
 
 @dataclass(frozen=True)
 class LossShape:
-    """What of a loss takes room and time.
+    """The properties of a loss that determine its memory and cycles.
 
     Attributes
     ----------
@@ -48,15 +48,15 @@ class LossShape:
     width
         Outputs that it reads.
     slots
-        What is kept of each output before the adjoints are found; for losses that are not composed a score of each.
+        Scores that are computed before the adjoints; losses that are not composed have one for each output.
     columns
-        Numbers of a sample's targets, or of a step's with `each_step`; 0: the class of the sample alone, a whole number.
+        Number of values in a sample's targets, or in a step's with `each_step`; 0: the target is the sample's class, an integer.
     each_step
-        Whether there are targets of every step.
+        Whether every step has its own targets.
     lengths
         Whether the last column is the number of steps that count.
     masked
-        Numbers of the targets that every worker looks at, of a step or of a sample as above, to count those that are known.
+        Number of target values, in a step or a sample as above, that every worker reads to count the known ones.
     """
 
     name: str | None = None

@@ -82,11 +82,11 @@ def make_plan(
     training
         Whether backward and update are placed; None: when the program has a loss and an optimizer.
     activity
-        Measured spikes a value and step, by StepProgram buffer; others are assumed.
+        Measured spikes per value and step, by StepProgram buffer; others are assumed.
     rates
-        Measured spikes a step of each single value of a buffer: indexed connections are priced with those of the values that reach a tile.
+        Measured spikes per step of each value of a buffer: indexed connections are priced with those of the values that reach a tile.
     counts, support_counts
-        Measured spikes, and neurons that take gradient, of a buffer, [steps, samples]: supersteps are priced step by step, each with its
+        Measured spikes, and neurons that receive gradient, of a buffer, [steps, samples]: supersteps are priced step by step, each with its
         busiest tile. Where nothing was measured, values fire on their own.
     patterns
         Which values of a buffer spiked, as :attr:`snnc.compiler.tiles.planning.activity.Activity.patterns` has them: indexed connections
@@ -98,7 +98,7 @@ def make_plan(
     mode
         What happens to more events than that: "exact" sends further windows, "drop" keeps the lowest ids.
     support
-        Measured neurons that take gradient (that spiked, or are inside the surrogate's support), a value and step, by buffer.
+        Measured fraction of neurons that receive gradient per step (that spiked, or are inside the surrogate's support), by buffer.
     gradient_capacity
         Entries a sample that a window of the backward pass holds, as `capacity`.
     gradients

@@ -20,7 +20,7 @@ from snnc.compiler.tiles.request import MappingRequest
 from snnc.compiler.tiles.vertices.block_codelets import layer_code_bytes
 
 GROWTH: Final = 50
-"""Tile sizes are tried in steps of one part in this many."""
+"""Tile sizes that are tried grow by one part in this many."""
 _WHAT: Final = {
     "weights": "weights",
     "tables": "tables of connections that are not dense",
@@ -37,7 +37,7 @@ def misfit_error(
     problem: MappingProblem, misfit: tuple[int, Layout, MemoryUse] | None, again: tuple[MappingRequest, Attempt] | None = None
 ) -> TooBigError:
     """Return an error with the needed and available bytes, the tile and its largest category; with `again` also remedies."""
-    there = problem.target.tile_bytes
+    available = problem.target.tile_bytes
     tile: int | None = None
     if misfit is not None:
         _, layout, memory = misfit
@@ -57,10 +57,10 @@ def misfit_error(
         what = _code(size - codelets) if category == "code" else _WHAT[category]
     knobs = find_knobs(again[0], needed, again[1]) if again is not None else ()
     return TooBigError(
-        f"the network does not fit on {problem.target.name}: {who} needs {needed:,} bytes and has {there:,} (in {phase!r}). "
+        f"the network does not fit on {problem.target.name}: {who} needs {needed:,} bytes and has {available:,} (in {phase!r}). "
         f"Most of it, {size:,} bytes, is {what}.{_advice(problem, knobs) if again is not None else ''}",
         needed=needed,
-        available=there,
+        available=available,
         tile=tile,
         phase=phase,
         layer=label,
@@ -71,12 +71,12 @@ def misfit_error(
 
 
 def bytes_at_least(problem: MappingProblem) -> int:
-    """Bytes that tiles would need for some placement, if none exists."""
+    """Return the bytes that tiles would need so that a placement exists, for networks without one."""
     return sum(_closest(problem)[3].values())
 
 
 def _advice(problem: MappingProblem, knobs: tuple[Knob, ...]) -> str:
-    """The effect of each knob, in numbers."""
+    """Return a sentence with the effect of each knob, in numbers."""
     if not knobs:
         return " No option helps; use a network with fewer neurons."
     found = []
@@ -102,14 +102,14 @@ def _code(exchange: int) -> str:
 
 
 def _most_relayed(layout: Layout, tile: int) -> BusSource | None:
-    """The source whose samples take most of a tile."""
+    """Return the source whose samples take most of a tile's memory."""
     sizes = layout.problem.store_sizes
     held = {source: sizes[source] * r.samples for source, relays in layout.relays.items() for r in relays if r.tile == tile}
     return max(held, key=lambda s: held[s], default=None)
 
 
 def _relayed(layout: Layout, tile: int) -> str:
-    """Name the source whose samples take most of a tile without blocks, or the losses there."""
+    """Name the source whose samples take most of the memory of a tile without blocks, or the losses there."""
     source = _most_relayed(layout, tile)
     if source is None:
         return " (losses of samples)" if tile in layout.loss_tiles else ""
@@ -118,9 +118,9 @@ def _relayed(layout: Layout, tile: int) -> str:
 
 
 def _closest(problem: MappingProblem) -> tuple[Layer, int, str, dict[str, int]]:
-    """Layer that needs most, its neurons on a tile, the stage of its peak and its bytes there.
+    """Return the layer that needs the most bytes, its neurons on a tile, the stage of its peak and its bytes there.
 
-    It belongs to the first placement that exists as tiles get larger.
+    The placement is the first that exists when the size of tiles is increased step by step.
     """
     options, room = choices(problem), problem.target.tile_bytes
     found: Placement | None = None
@@ -139,7 +139,7 @@ def _closest(problem: MappingProblem) -> tuple[Layer, int, str, dict[str, int]]:
 
 
 def baseline_misfit_error(problem: MappingProblem, strategy: str, misfit: tuple[int, Layout, MemoryUse] | None) -> BaselineTooBigError:
-    """Return an error with the bytes that the closest form of a baseline needs."""
+    """Return an error with the bytes that a baseline needs in the layout that comes closest to fitting."""
     assert misfit is not None, "a baseline has one form at least, and none fits"
     needed, layout, memory = misfit
     tile = memory.tile

@@ -36,8 +36,8 @@ from snnc.compiler.tiles.vertices.operations import SGD_CYCLES, square_cycles, u
 class BusSource:
     """A buffer that buses move: an input or an output port of a population.
 
-    `width` counts values a sample and step; a static input is the same at every step. In a `windowed` one, only neurons that spiked or
-    are near the threshold need the gradient that connections send back.
+    `width` is the number of values per sample and step; a static input is the same at every step. If a source is `windowed`, only neurons
+    that spiked or are near the threshold need the gradient that connections send back.
     """
 
     buffer: str
@@ -91,7 +91,7 @@ class Link:
 
     @property
     def chooses(self) -> bool:
-        """True for a maximum."""
+        """Whether it takes a maximum, which chooses one entry."""
         return self.indexed is not None and self.indexed.map.maximum
 
     @property
@@ -101,7 +101,7 @@ class Link:
 
     @property
     def one_to_one(self) -> bool:
-        """True if value i of the source reaches one neuron alone, the next one for i + 1."""
+        """True if each value of the source reaches exactly one neuron, in the same order."""
         return not self.dense and self.indexed is None
 
     @property
@@ -114,7 +114,8 @@ class Link:
 class LearnedParameter:
     """A trained parameter or bias of a population.
 
-    `buffer` has its values; the kernel's name `gradient` is added to its sum, `name`; `shared`: one value serves all neurons.
+    `buffer` holds its values. The kernel computes its gradient under the name `gradient`, which is added to the sum `name`. If `shared`,
+    one value serves all neurons.
     """
 
     buffer: str
@@ -125,7 +126,7 @@ class LearnedParameter:
 
 @dataclass(frozen=True)
 class Past:
-    """Numbers of values that an adjoint reads of all steps: states (before and after each step) and others, as float32 and as float16."""
+    """How many values an adjoint reads from every step: states (before and after each step) and others, as float32 and as float16."""
 
     states: int
     others: int
@@ -133,11 +134,11 @@ class Past:
     half_others: int
 
     def floats(self, steps: Any) -> Any:
-        """Float32 numbers a neuron and sample for so many steps."""
+        """Number of float32 values per neuron and sample for this number of steps."""
         return (steps + 1) * self.states + steps * self.others
 
     def halves(self, steps: Any) -> Any:
-        """The same as float16."""
+        """The same for float16 values."""
         return (steps + 1) * self.half_states + steps * self.half_others
 
 
@@ -164,7 +165,7 @@ class Layer:
     gradient
         Whether the backward step runs it.
     shown
-        Whether the adjoint of its current is kept of all steps: that of what it reads, for a caller.
+        Whether the adjoint of its input current is stored for all steps, because a caller reads it.
     """
 
     id: str
@@ -185,7 +186,7 @@ class Layer:
 
     @property
     def past(self) -> Past:
-        """What its adjoint reads of all steps."""
+        """The values that its adjoint reads from all steps."""
         if not self.gradient:
             return Past(0, 0, 0, 0)
         kernel = self.kernel
@@ -199,7 +200,7 @@ class Layer:
 
     @property
     def neuron_parameters(self) -> int:
-        """Number of parameters, biases included, with one value a neuron."""
+        """Number of parameters, including biases, with one value per neuron."""
         return len(self._shared) - self.scalar_parameters
 
     @property
@@ -213,7 +214,7 @@ class Layer:
 
     @property
     def learnable_neuron_parameters(self) -> int:
-        """Number of trained parameters with one value a neuron."""
+        """Number of trained parameters with one value per neuron."""
         return len(self.learned) - self.learnable_scalars
 
     @property
@@ -238,7 +239,7 @@ class MappedNetwork:
     loss_layer: str | None
     loss: LossShape
     moments: int
-    """Optimiser values kept for each parameter (Adam 2, SGD with momentum 1)."""
+    """Optimiser values stored for each parameter (Adam 2, SGD with momentum 1)."""
     update: int = SGD_CYCLES
     """Worker cycles in which the optimiser changes a parameter."""
     accumulates: bool = False
@@ -261,8 +262,8 @@ class MappedNetwork:
         return any(link.half_deltas for link in self.links)
 
     @property
-    def kept(self) -> int:
-        """Numbers kept for each parameter besides its value and gradient."""
+    def optimiser_values(self) -> int:
+        """How many values are stored for each parameter besides itself and its gradient."""
         return self.moments + self.accumulates
 
     @property
@@ -291,7 +292,7 @@ class MappedNetwork:
 
 
 def describe(program: StepProgram, training: bool | None = None) -> MappedNetwork:
-    """Read sizes and flags from `program`; `training` None means: if it has a loss and an optimizer."""
+    """Read sizes and flags from `program`; if `training` is None, it trains if it has a loss and an optimizer."""
     if training is None:
         training = program.loss is not None and program.optimizer is not None
     rule = rule_of(program.optimizer) if training and program.optimizer is not None else None
@@ -420,7 +421,7 @@ def _biases(program: StepProgram, port: str) -> tuple[str, ...]:
 
 
 def learned_elements(layer: Layer) -> Mapping[str, int]:
-    """Learned elements a neuron of `layer`, by link id (dense: its inputs) and ``"bias"`` (biases and neuron parameters)."""
+    """Number of learned elements per neuron of `layer`, by link id (dense: its inputs) and ``"bias"`` (biases and neuron parameters)."""
     found = {link.id: (link.inputs if link.dense else int(link.weight_elements > 1)) for link in layer.incoming if link.weight_gradient}
     return {**found, "bias": layer.learnable_neuron_parameters}
 
@@ -453,7 +454,7 @@ def half_elements(layer: Layer) -> int:
 
 
 def learned_scalars(layer: Layer) -> int:
-    """Learned parameters with one value for all neurons."""
+    """Number of learned parameters with one value for all neurons."""
     return layer.learnable_scalars + sum(link.weight_gradient and link.one_to_one and link.weight_elements == 1 for link in layer.incoming)
 
 

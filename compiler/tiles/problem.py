@@ -40,15 +40,15 @@ class MappingProblem:
     batch: int
     mode: Mode
     support: Mapping[str, float] = field(default_factory=dict)
-    """Neurons that take gradient, a value and step, by buffer."""
+    """Fraction of neurons that receive gradient per step, by buffer."""
     windowed: frozenset[BusSource] = frozenset()
     """Sources whose gradient returns only for neurons that spiked or are near the threshold."""
     rates: Mapping[str, Array] = field(default_factory=dict)
-    """Spikes a step of every single value of a buffer, if measured."""
+    """Spikes per step of each value of a buffer, if measured."""
     counts: Mapping[str, Array] = field(default_factory=dict)
     """Spikes of a buffer, [steps, samples], if measured."""
     support_counts: Mapping[str, Array] = field(default_factory=dict)
-    """The same for neurons that take gradient."""
+    """The same for neurons that receive gradient."""
     patterns: Mapping[str, Array] = field(default_factory=dict)
     """The spiking values of a buffer, if measured: bits, [steps, samples, bytes], as :func:`numpy.packbits` packs them."""
     segment: int = 0
@@ -58,16 +58,16 @@ class MappingProblem:
     streamed: Streamed = "off"
     """As in :class:`snnc.compiler.ir.plan.Plan`."""
     packed: bool = False
-    """Whether rows of weights are packed before they go to their sources, where that saves pieces."""
+    """Whether rows of weights are packed before they are sent to their sources, if that saves pieces."""
     fused: TileSchedule | None = None
-    """Schedule of a forward pass whose relays and neurons share a superstep; None if they take turns."""
+    """Schedule of a forward pass whose relays and neurons share a superstep; None if they have separate supersteps."""
 
     drawn: Memo = field(default_factory=Memo)
     """Drawn or measured data of single values: independent of the schedule and of the kind of gradients."""
 
     @cached_property
     def forward(self) -> MappingProblem:
-        """The same with the schedule of the forward pass."""
+        """The problem with the schedule of the forward pass."""
         fused = self.fused
         if fused is None:
             return self
@@ -76,7 +76,7 @@ class MappingProblem:
 
     @cached_property
     def segments(self) -> Segments:
-        """How the iterations are cut."""
+        """The division of the iterations into segments."""
         iterations = self.schedule.iterations(self.steps)
         return Segments(self.steps, self.schedule.interval, iterations, self.segment, self.streamed)
 
@@ -101,12 +101,12 @@ class MappingProblem:
         return link.source in self.windowed and link.input_gradient and link.dense
 
     def copies(self, link: Link) -> bool:
-        """Whether the source keeps a copy of the weights of `link` and forms its gradient from all deltas."""
+        """Whether the source stores a copy of the weights of `link` and computes its gradient from all deltas."""
         return link.input_gradient and not self.returns(link)
 
     @property
     def training(self) -> bool:
-        """Whether backward and update run."""
+        """Whether the backward pass and the update run."""
         return self.network.training
 
     @property
@@ -145,30 +145,30 @@ class MappingProblem:
 
     @cached_property
     def store_sizes(self) -> Mapping[BusSource, int]:
-        """Bytes a sample on a relay, by source."""
+        """Bytes per sample on a relay, by source."""
         sizes = {source: self.steps_stored(source) for source in self.network.sources}
         return {s: store_bytes(s, self.buses, steps, self.mode, self.windowed_buses, self.bits) for s, steps in sizes.items()}
 
     @cached_property
     def store_lives(self) -> Mapping[BusSource, Mapping[str, int]]:
-        """The same by lifetime."""
+        """Bytes per sample on a relay, by source and lifetime."""
         steps = {source: self.steps_stored(source) for source in self.network.sources}
         found = {s: store_lives(s, self.buses, n, self.mode, self.windowed_buses, self.bits) for s, n in steps.items()}
         return {source: self.sizes_between_programs(lives) for source, lives in found.items()}
 
     def sizes_between_programs(self, lives: Mapping[str, Any]) -> dict[str, Any]:
-        """Return sizes by lifetime as they are where a caller stands between the forward and the backward pass, two programs.
+        """Return sizes by lifetime, with longer lifetimes if the loss is external, so that two programs run forward and backward.
 
-        What the second one reads of the first is live between any two runs.
+        Data of the first program that the second one reads is then always live.
         """
         found: dict[str, Any] = {}
         for life, size in lives.items():
-            kept = "always" if self.network.external and life == "sequence" else life
-            found[kept] = found[kept] + size if kept in found else size
+            lifetime = "always" if self.network.external and life == "sequence" else life
+            found[lifetime] = found[lifetime] + size if lifetime in found else size
         return found
 
     def steps_stored(self, source: BusSource) -> int:
-        """Steps that a relay can hold: for an input all, or those of a segment; for a population those of a segment and at boundaries."""
+        """Steps that a relay stores: for an input all, or those of a segment; for a population those of a segment and of boundaries."""
         lag = self.largest_lag(source)
         if source.external:
             return self.segments.steps_streamed(min(bus.lag for bus in self.buses_of(source)), lag)
@@ -176,12 +176,12 @@ class MappingProblem:
 
     @cached_property
     def sources_at_boundaries(self) -> tuple[BusSource, ...]:
-        """Sources of which relays keep steps at boundaries."""
+        """Sources whose relays save steps at boundaries."""
         inner = [source for source in self.network.sources if not source.external]
         return tuple(source for source in inner if self.segments.steps_before(self.largest_lag(source)))
 
     def largest_lag(self, source: BusSource) -> int:
-        """Number of iterations in which a step of a source is shown."""
+        """Return the largest lag of the buses of a source, in iterations."""
         return max(bus.lag for bus in self.buses_of(source))
 
     @cached_property
@@ -203,7 +203,7 @@ class MappingProblem:
         return tuple(self.bus[b] for b in dict.fromkeys(self.bus_of[link.id] for link in layer.outgoing if self.returns(link)))
 
     def backward_bytes(self, bus: Bus) -> int:
-        """Bytes of one sample's window that readers of `bus` get in the backward pass."""
+        """Bytes of one sample's window that readers of `bus` receive in the backward pass."""
         return bus.support_bytes if bus.id in self.windowed_buses else bus.window_bytes
 
     @cached_property
@@ -223,7 +223,7 @@ class MappingProblem:
         return found
 
     def readers(self, bus: Bus, *, backward: bool) -> tuple[Layer, ...]:
-        """Layers that read a bus, in order (backward: layers that form weight gradients)."""
+        """Layers that read a bus, in order (backward: layers that compute weight gradients)."""
         return self._readers[backward].get(bus.id, ())
 
     @cached_property
@@ -237,7 +237,7 @@ class MappingProblem:
         return found
 
     def limited(self, *, backward: bool = False) -> tuple[Bus, ...]:
-        """Buses whose windows can overflow into further ones."""
+        """Buses whose events may need further windows."""
         return tuple(bus for bus in self.buses if self.further.sizes[bus.id].limited(backward=backward))
 
     def events(self, source: BusSource) -> float:
@@ -260,7 +260,7 @@ class MappingProblem:
         return float(np.minimum(self.timeline.stored(bus), bus.capacity).mean())
 
     def window_events(self, link: Link) -> float:
-        """Expected events of a sample in the first window that `link` reads; none of values."""
+        """Expected events of a sample in the first window that `link` reads; 0 for a link of values."""
         return self._window_events.get(self.bus_of[link.id], 0.0)
 
     def further_windows(self, *, backward: bool = False) -> float:
@@ -276,7 +276,7 @@ class MappingProblem:
         return tuple(dict.fromkeys((link.target, link.port) for link in layer.outgoing if self.copies(link)))
 
     def whole_deltas_into(self, layer: Layer) -> tuple[tuple[str, int], ...]:
-        """Those that every tile of `layer` reads completely."""
+        """Distinct (population, port) whose deltas every tile of `layer` reads completely."""
         return tuple(dict.fromkeys((link.target, link.port) for link in layer.outgoing if self.copies(link) and link.indexed is None))
 
     def sample_groups(self, neurons: Any, limit: Any, samples: Any) -> Ints:

@@ -14,7 +14,7 @@ from snnc.compiler.tiles.request_search import Placer
 def as_planned(plan: Plan) -> Placer:
     """Return a `placer` for `make_plan` that places every population as in `plan`, a plan on one chip.
 
-    Relays and losses are distributed again: with the same costs, in the same way.
+    Relays and losses are distributed anew, which gives the same result if the costs are the same.
 
     Raises
     ------

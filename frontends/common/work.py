@@ -11,18 +11,22 @@ from snnc.compiler.ir.shapes import PortMap, size
 from snnc.compiler.neurons.expression import Call, Expression
 
 MAX_WORK: Final = 4e10
-"""Most multiplications of the check; larger files are checked over their first steps only."""
+"""Largest number of multiplications that a check of a file may take; larger files are checked over their first steps only."""
 _FACTOR: Final = 16
-_ROOM: Final = 1_000_000
+_ALLOWANCE: Final = 1_000_000
+"""A described network may take ``_FACTOR`` times the operations of the file, plus this many."""
 
 
-def too_much(described: int, nodes: int) -> bool:
-    """Return whether a described network takes far more operations than the file's own nodes."""
-    return described > _FACTOR * nodes + _ROOM
+def far_more_work(described: int, nodes: int) -> bool:
+    """Return whether the network that a file's description defines takes far more operations than the file's own nodes."""
+    return described > _FACTOR * nodes + _ALLOWANCE
 
 
 def work_of(graph: Graph, ports: PortMap) -> int:
-    """Return the operations of one step of one sample: multiplications of layers, calls of equations, values of the rest."""
+    """Return the operations of one step of one sample.
+
+    Layers with weights count multiplications, populations the function calls of their equations, and all other nodes their values.
+    """
     values = Counter[str]()
     for (name, _), port in ports.items():
         values[name] += size(port.shape)

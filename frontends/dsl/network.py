@@ -279,11 +279,11 @@ class Network:
         Parameters
         ----------
         block, shortcut
-            The block's last neurons, and what bypasses it, of the same shape.
+            The last population of the block, and the node that bypasses the block; their shapes must be equal.
         how
             ``"add"``: their sum, 0 to 2; ``"and"``: spikes of both; ``"iand"``: spikes of the shortcut where the block has none.
         name
-            Of the population that computes it; by default ``"join"``, with a number if it is taken.
+            Name of the population that computes the result; by default ``"join"``, with a number if it is taken.
 
         Raises
         ------

@@ -34,18 +34,18 @@ def load_onnx(
     path
         The file: time unrolled, a single step with its states as inputs and outputs, Loop or Scan.
     dt
-        Not used: ONNX models are in discrete time. Accepted so that all readers have the same arguments.
+        Not used, because ONNX models are in discrete time; accepted so that all readers have the same arguments.
     steps
         Number of time steps if the file leaves it open (a single step, or a dynamic time axis).
     detach
         Where gradients stop inside neurons, "reset" by default; see :data:`snnc.frontends.onnx.recovery.detaching.DETACHES`.
     marked
-        The file was exported by snnc with marks where they stop.
+        Whether snnc exported the file with marks at the places where gradients stop.
 
     Raises
     ------
     OnnxError
-        The file is wrong, or holds something that snnc does not read; the message says which.
+        The file is invalid, or contains something that snnc does not read; the message says what.
     """
     del dt
     graph = read_onnx(path, detach=detach, marked=marked).graph
@@ -65,7 +65,7 @@ def read_onnx(
         The file.
     shapes
         Shapes of the arrays for which the correspondence is needed, in the layout of the graph. The file is then read once, for these
-        sizes, without the check for other sizes and the last check; by default both are made.
+        sizes, and neither checked with other sizes nor compared with its own operations. Without `shapes`, both checks are made.
     detach, marked
         See :func:`load_onnx`.
 
@@ -131,7 +131,7 @@ def _shape(info: ValueInfoProto) -> tuple[int | str, ...]:
 
 
 def _bound(source: ParsedFile) -> Imported:
-    """Recover the network for numbers instead of dynamic sizes, for two choices of them, to check that they do not matter."""
+    """Recover the network with numbers in place of dynamic sizes, for two sets of numbers, to check that both give the same network."""
     if source.array_shapes is not None:
         return recover(source, source.sizes(source.array_shapes), {})
     if not source.symbols:

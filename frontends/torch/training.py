@@ -1,8 +1,8 @@
 """Import the dropout and batch normalisation of a module as layers that act in training.
 
-An export describes a module after ``eval()``. To train, each such layer of the module's copy is replaced with a layer of
-weights that multiplies each channel by a number of its own. The export keeps it, and its weights tell where the layer was: there, the
-network gets its own dropout or normalisation.
+An export describes a module after ``eval()``. To train, each such layer in a copy of the module is replaced with a marker, a
+layer of weights that multiplies each channel by a number that occurs nowhere else. The exporter does not remove markers, and their weights
+identify them in the imported network, where they are replaced with dropout or normalisation.
 """
 
 from __future__ import annotations
@@ -26,10 +26,11 @@ from snnc.frontends.torch.states import CallPattern, run_example
 STATISTICS: Final = ".statistics"
 """End of the name of the population that holds the statistics of a normalisation."""
 _LARGEST: Final = 4096
-"""Maximum number of values of a dropout without channels; a square matrix marks its place."""
+"""Maximum number of values of a layer without spatial axes; its marker is a square matrix of this size."""
 _VECTORS: Final = (2, 3)
-"""Axes of values without space: [B, n], or [T, B, n]."""
+"""Numbers of axes of values without spatial axes: [B, n], or [T, B, n]."""
 _IMAGES: Final = (4, 5)
+"""Numbers of axes of images: [B, channels, height, width], or the same after T."""
 _SPIKINGJELLY: Final = "spikingjelly"
 
 
@@ -44,7 +45,7 @@ class _Found:
 
 @dataclass(frozen=True)
 class TrainingLayers:
-    """The layers of a module that training changes, and the weights that mark them."""
+    """The layers of a module that act differently in training, and the weights that mark them."""
 
     parts: Mapping[str, Any] = field(default_factory=dict)
     markers: Mapping[str, Array] = field(default_factory=dict)
@@ -206,7 +207,7 @@ def _substitute(graph: Graph, node: str, name: str, chain: tuple[Operation, ...]
 
 
 def written_statistics(label: str, value: Array, tensors: Mapping[str, Array]) -> tuple[str, Array] | None:
-    """Return the tensor of a module that holds the statistics `label` of the network, and its new value; None: they are something else."""
+    """Return the tensor of a module that holds the statistics `label` of the network, and its new value; None for other labels."""
     node, _, what = label.rpartition(".")
     name = f"{node.removesuffix(STATISTICS)}.running_{what}"
     if not node.endswith(STATISTICS) or what not in (MEAN, VARIANCE) or name not in tensors:

@@ -19,7 +19,7 @@ from snnc.frontends.torch.naming import arrays
 from snnc.frontends.torch.training import written_statistics
 
 Place = TypeVar("Place", str, Form)
-"""A tensor of the module by its name, or some of its rows."""
+"""The name of a tensor of the module, or a form that covers some of its rows."""
 
 
 def to_torch(trained: Any, module: Any, *, graph: Graph | None = None) -> list[str]:
@@ -81,7 +81,7 @@ def _weights(trained: Any, graph: Graph | None) -> tuple[dict[str, Array], dict[
 
 
 def _with_zeros(program: StepProgram, values: Mapping[str, Array]) -> dict[str, Array]:
-    """Return the values with the zeros of sparse weights, which modules hold."""
+    """Return the values, with sparse weights expanded to dense arrays, as the module stores them."""
     found = dict(values)
     for operation in program.forward:
         if isinstance(operation, SparseProduct):
@@ -142,7 +142,7 @@ def _assign(found: dict[Place, tuple[str, Array]], place: Place, label: str, new
 
 
 def _form(label: str, value: Array, originals: Mapping[str, Array], tensors: Mapping[str, Array]) -> Form:
-    """Find the one tensor, or its one block of rows, of a weight."""
+    """Return the tensor, or the block of its rows, that a weight came from."""
     original, (node, _, last) = originals.get(label), label.rpartition(".")
     fitting = [f for name, tensor in tensors.items() for f in forms(name, tensor, value, original)]
     fitting = [f for f in fitting if f.owner == node and f.parameter == last] or fitting
@@ -153,7 +153,7 @@ def _form(label: str, value: Array, originals: Mapping[str, Array], tensors: Map
 
 
 def _biases_of_weight(fitting: list[Form], node: str, originals: Mapping[str, Array], tensors: Mapping[str, Array]) -> list[Form]:
-    """Keep the biases of the gate to which the weight of `node` belongs."""
+    """Return those forms that are biases of the gate to which the weight of `node` belongs."""
     weight = originals.get(f"{node}.weight")
     if weight is None or len(fitting) < 2:
         return fitting
@@ -162,7 +162,7 @@ def _biases_of_weight(fitting: list[Form], node: str, originals: Mapping[str, Ar
 
 
 def _weight_fits(tensors: Mapping[str, Array], values: Mapping[str, Array], originals: Mapping[str, Array], node: str) -> bool:
-    """Return whether the weight of the node `node` equals a tensor of the module unchanged; nodes without a weight always fit."""
+    """Return whether the weight of the node `node` equals a tensor of the module; nodes without a weight always fit."""
     label = f"{node}.weight"
     if label not in values or label not in originals:
         return True

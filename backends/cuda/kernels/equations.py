@@ -14,22 +14,22 @@ from snnc.compiler.neurons.single_assignment import live, reads
 
 @dataclass(frozen=True)
 class Body:
-    """Statements of every lane, and those of lanes that have a neuron."""
+    """Statements that every lane executes, and those only for lanes with a neuron."""
 
     lines: tuple[str, ...]
     stores: tuple[Statement, ...]
 
 
 def forward_body(program: StepProgram, info: PopulationInfo, op: NeuronStep, past: Mapping[str, str]) -> Body:
-    """Statements of a step of ``info``: currents are the sums of its ports, states and outputs are stored.
+    """Return the statements of a step of the population `info`: they read sums of ports as currents, and store states and outputs.
 
     Parameters
     ----------
     program, info, op
         The population's step.
     past
-        States to the buffers of 16 bits a number that keep them for the backward pass, and saved values to themselves where they are
-        kept so.
+        Buffers of 16-bit numbers for the backward pass: for a state, the buffer that stores it; a saved value's own buffer is mapped to
+        itself.
     """
     kernel = info.kernel
     results = [*kernel.states, *kernel.outputs, *kernel.saved]
@@ -52,7 +52,7 @@ def forward_body(program: StepProgram, info: PopulationInfo, op: NeuronStep, pas
 
 
 def backward_body(program: StepProgram, info: PopulationInfo, op: NeuronAdjoint, past: Mapping[str, str], rounded: Collection[str]) -> Body:
-    """Statements of the adjoint of a step: adjoints of outputs are the sums of their ports; gradients of parameters are summed over time.
+    """Return the statements of the adjoint of a step: they read the sums of ports as adjoints of outputs, and sum gradients over time.
 
     Parameters
     ----------

@@ -25,20 +25,20 @@ from snnc.compiler.ir.step_operations import (
 
 @dataclass
 class Gradients:
-    """Statements under construction.
+    """Collects the statements that compute gradients.
 
     Attributes
     ----------
     sequence_calls
-        Network-independent calls.
+        Calls of kernels that do not depend on the network.
     calls
         Statements of the host.
     lines
         Statements of the kernel.
     layout
-        Statements that divide the rows, one slice per partial sum.
+        Statements that divide the rows into slices, one for each partial sum.
     sums
-        Gradients of neurons' parameters, summed over time in place, with their neurons.
+        Buffers in which gradients of neurons' parameters are summed over time, with their number of neurons.
     """
 
     steps: Steps
@@ -79,8 +79,8 @@ class Gradients:
             return
         self._slice(op.gradient, int(np.prod(shape)))
         source = f"net.{self.steps.limits.received(op.source.buffer)}, {self._lead(op.source)}"
-        given = f"{source}, net.d_{op.target}.matrix(), rows, {_slices(op.gradient)}, warp"
-        self.lines.append(f"window_gradient({expression}, {given});")
+        arguments = f"{source}, net.d_{op.target}.matrix(), rows, {_slices(op.gradient)}, warp"
+        self.lines.append(f"window_gradient({expression}, {arguments});")
 
     def _wired(self, op: SparseWeightGradient | OneToOneWeightGradient | RescaleWeightGradient | RescaleBiasGradient) -> None:
         numbers = max(1, self._size(op.gradient))
@@ -89,8 +89,8 @@ class Gradients:
         if not isinstance(op, RescaleBiasGradient):
             source, lead = f"net.{self.steps.limits.received(op.source.buffer)}", self._lead(op.source)
         self._slice(op.gradient, -(-numbers // LANES) if few else numbers)
-        given = f"{table}, {source}, {lead}, net.d_{op.target}.matrix(), rows, {_slices(op.gradient)}, warp"
-        self.lines.append(f"wired_gradient<{'true' if few else 'false'}>({given});")
+        arguments = f"{table}, {source}, {lead}, net.d_{op.target}.matrix(), rows, {_slices(op.gradient)}, warp"
+        self.lines.append(f"wired_gradient<{'true' if few else 'false'}>({arguments});")
 
     def _neurons(self, op: NeuronAdjoint) -> None:
         for gradient in op.gradients:

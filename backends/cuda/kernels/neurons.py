@@ -20,11 +20,11 @@ class Sum:
     Attributes
     ----------
     buffer
-        Rows of numbers that hold it; None: nothing.
+        Buffer with one row of numbers per step; None if there is none.
     delay
-        Offset of the read step after the current one; nothing comes from after the sequence.
+        How many steps after the current one the buffer is read; 0.0 is read after the end of the sequence.
     constant
-        C++ expression that is the same at all steps; None: there is none.
+        C++ expression with the same value at all steps; None if there is none.
     """
 
     buffer: str | None = None
@@ -44,13 +44,13 @@ class NeuronStruct:
     given: tuple[str, ...]
     """Memory reads of a step."""
     members: tuple[str, ...]
-    """Declarations of the held values."""
+    """Declarations of the values that a thread keeps between steps."""
     begin: tuple[str, ...]
     read: tuple[str, ...]
     step: tuple[Statement, ...]
     end: tuple[Statement, ...]
     words: tuple[tuple[int, str], ...] = ()
-    """Outputs that are spikes, by their place, and their buffers."""
+    """Index and buffer of each output that is spikes."""
 
     @property
     def spikes(self) -> str:
@@ -68,12 +68,12 @@ class _Parts:
     end: list[Statement] = field(default_factory=list)
 
     def declare(self, name: str, first: str) -> None:
-        """Keep a number through time that begins with an expression."""
+        """Declare a number that is kept between steps; its first value is the expression `first`."""
         self.members.append(f"float {name};")
         self.begin.append(f"{name} = {first};")
 
     def at(self, buffer: str, step: str = "t", *, short: bool = False) -> str:
-        """C++ expression of the neuron's number of a buffer at a step; `short`: of 16 bits."""
+        """Return the C++ expression of the neuron's number in a buffer at a step; with `short`, numbers have 16 bits."""
         offset = "own_short" if short else "own"
         if f"int {offset};" not in self.members:
             self.members.append(f"int {offset};")
@@ -86,7 +86,7 @@ class _Parts:
         self.read.append(f"found.{name} = {expression};")
 
     def sums(self, names: Sequence[str], sums: Sequence[Sum], used: Collection[str]) -> None:
-        """Define the sums of ports: inputs from outside, and those of the recurrence."""
+        """Define the sum of each port: its input from outside plus that of the recurrence."""
         for port, (name, outside) in enumerate(zip(names, sums, strict=True)):
             if name not in used:
                 continue
@@ -128,17 +128,17 @@ class _Parts:
 def forward_struct(
     program: StepProgram, info: PopulationInfo, op: NeuronStep, past: Mapping[str, str], sums: Sequence[Sum], size: int
 ) -> NeuronStruct:
-    """Return a step of ``info``.
+    """Return the struct of one forward step of the population `info`.
 
     Parameters
     ----------
     program, info, op
         The population's step.
     past
-        States to the buffers of 16 bits a number that keep them for the backward pass, and saved values to themselves where they are
-        kept so.
+        Buffers of 16-bit numbers for the backward pass: for a state, the buffer that stores it; a saved value's own buffer is mapped to
+        itself.
     sums
-        What reaches each port from outside.
+        The input of each port from outside.
     size
         Neurons.
     """
@@ -184,7 +184,7 @@ def backward_struct(
     sums: Sequence[Sum],
     size: int,
 ) -> NeuronStruct:
-    """Return the adjoint of a step: adjoints of outputs are the sums of its ports, and currents' adjoints its outputs.
+    """Return the struct of one backward step: its ports are the adjoints of outputs, and its outputs the adjoints of currents.
 
     Parameters
     ----------

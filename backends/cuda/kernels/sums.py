@@ -1,4 +1,4 @@
-"""Terms of the sums of a tile of samples: initial values of ports and contributions of connections; ``sums.jinja`` has their loops."""
+"""Terms of the sums of a tile of samples: initial values of ports and contributions of connections; ``sums.jinja`` prints their loops."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from snnc.compiler.ir.step_operations import BufferValue
 
 @dataclass(frozen=True)
 class Begin:
-    """A port's sums begin with an expression of sample ``s``: of all samples of a tile, or of those that exist."""
+    """Sets a port's sums to an expression of sample ``s``, for all samples of a tile, or only for `existing` ones."""
 
     port: int
     value: str
@@ -58,7 +58,7 @@ class SumCall:
 
 @dataclass(frozen=True)
 class FromLater:
-    """A gradient from `delay` steps later; none comes from after the sequence."""
+    """Adds a gradient from `delay` steps later, or nothing if that is after the end of the sequence."""
 
     delay: int
     term: Term
@@ -67,7 +67,7 @@ class FromLater:
 
 @dataclass(frozen=True)
 class ToSent:
-    """A gradient that dropped spikes take nothing of: `dropped` is an expression of sample ``s``."""
+    """Adds a gradient, except to neurons whose spike was dropped: `dropped` is an expression of sample ``s``."""
 
     port: int
     dropped: str

@@ -49,7 +49,7 @@ class RecurrentCore:
     name
         The population.
     size, port, output, delay
-        Its neurons; the current that the recurrence adds to, the output that it reads, and how late.
+        Its number of neurons; the current that the recurrence adds to, the output that it reads, and its delay.
     weight, spikes, delta
         Members of ``Net``: weights, the output's spikes, the current's adjoint.
     forward_parts, backward_parts
@@ -61,7 +61,7 @@ class RecurrentCore:
     limit, source
         Name of the limit of the spikes, and their buffer before the choice; empty if all are sent.
     masked
-        Whether dropped spikes take no gradient.
+        Whether dropped spikes receive no gradient.
     """
 
     name: str
@@ -149,7 +149,7 @@ class LaunchPlan:
             c: p for p in component.populations for c in self._steps.neuron_step(p).currents if self._steps.incoming(c, outside=True)
         }
         if isinstance(component, Walk) and self._passes_on(component.population):
-            # The population passes its input on: the sum is written directly to its output.
+            # The population outputs its input unchanged, so the sum is written directly to its output.
             (current,) = currents
             self._sum(self.forward, current, component.population, self._steps.neuron_step(component.population).outputs[0])
             return
@@ -284,7 +284,7 @@ class LaunchPlan:
         )
 
     def _passes_on(self, population: str) -> bool:
-        """Whether a population passes on the sum of one port unchanged, and stores nothing."""
+        """Return whether a population outputs the sum of one port unchanged, and stores nothing."""
         kernel, op = self._steps.population(population).kernel, self._steps.neuron_step(population)
         if kernel.states or kernel.saved or len(kernel.inputs) != 1 or len(kernel.outputs) != 1 or self._steps.spikes(op.outputs[0]):
             return False
@@ -293,12 +293,12 @@ class LaunchPlan:
         return same and bool(self._steps.incoming(op.currents[0], outside=True))
 
     def _passes_back(self, population: str) -> bool:
-        """Whether its current's adjoint is the sum of its output's gradients."""
+        """Return whether the adjoint of its current is the sum of its output's gradients."""
         op = self._steps.neuron_adjoint(population)
         return self._passes_on(population) and not self._steps.rounds_delta(op.currents[0]) and self._steps.summed_adjoint(op.outputs[0])
 
     def _float_deltas(self, population: str) -> list[str]:
-        """Currents whose deltas have float32 buffers, which their sums may use before."""
+        """Return the currents whose deltas have float32 buffers; these may hold the sums until the deltas are written."""
         if not self._steps.schedule.learns(population):
             return []
         return [c for c in self._steps.neuron_adjoint(population).currents if not self._steps.rounds_delta(c)]
@@ -344,7 +344,7 @@ class LaunchPlan:
         )
 
     def _work(self, feedback: Feedback) -> dict[str, int]:
-        """Work of a step, as ``Work`` of ``sharing.hpp``."""
+        """Return the work of a step, with the fields of ``Work`` in ``sharing.hpp``."""
         steps, program = self._steps, self._steps.program
         currents = {c for p in feedback.populations for c in steps.neuron_step(p).currents}
         inside = {
@@ -379,7 +379,7 @@ class LaunchPlan:
 
 
 def _shared_weights(weights: Sequence[SharedWeight], sizes: dict[str, int], feedback: Feedback) -> SharedWeights:
-    """Statements that fetch the weights that a block loads into shared memory, and their places: those with most rows first."""
+    """Return the statements that load a block's weights into shared memory, and their places; weights with the most rows come first."""
     found: SharedWeights = {"forward": [], "backward": [], "forward_places": [], "backward_places": []}
     for weight in sorted(weights, key=lambda one: -one.rows):
         way, turns = ("backward", feedback.backward) if weight.back else ("forward", feedback.forward)

@@ -20,7 +20,7 @@ class Card:
     name
         Its driver's name.
     processors, clock
-        Multiprocessors, and cycles a second of them.
+        Multiprocessors, and cycles per second of them.
     memory
         Bytes a second that kernels read and write, both counted.
     product, convolution, convolution_gradient
@@ -149,7 +149,7 @@ def _predicted(launch: Launch, steps: int, batch: int, card: Card) -> Predicted:
         case "core":
             bounds = {"steps": core_seconds(launch.neurons, batch, steps, back=launch.way == "backward", parts=launch.parts)}
         case "feedback":
-            # Weights are read out of L2 at 30 bytes a cycle and multiprocessor, once for eight samples.
+            # Weights are read out of L2 at 30 bytes per cycle and multiprocessor, once for eight samples.
             weights = 4 * launch.weights * math.ceil(batch / 8) / (30 * card.clock * card.processors)
             bounds = {"barriers": steps * launch.levels * card.barrier, "weights": steps * weights}
         case _:

@@ -1,4 +1,4 @@
-"""The kernels and their order: all work that does not recur leaves the time loop.
+"""The kernels and their order: all work outside of recurrences is done outside the time loop.
 
 The populations' graph is condensed (Tarjan's strongly connected components): a component's inputs from outside are computed for all
 steps and samples at once; then its own time loop runs.
@@ -25,13 +25,13 @@ class Feedback:
     Attributes
     ----------
     name
-        Of its kernels.
+        Prefix of the names of its kernels.
     populations
-        All of the component, in the order of the program.
+        Populations of the component, in the order of the program.
     forward, backward
-        When each of them runs; forward, the choice of what a source sends runs as one more.
+        When each of them runs; in the forward pass, a limited source's choice of spikes is scheduled like a population.
     limits
-        Sources within that send at most so many spikes.
+        Sources in the component with a limited number of spikes.
     """
 
     name: str
@@ -43,7 +43,7 @@ class Feedback:
 
 @dataclass(frozen=True)
 class Walk:
-    """A population without recurrence: a thread takes a neuron of a sample through all steps."""
+    """A population without recurrence: one thread computes a neuron of a sample at all steps."""
 
     population: str
 
@@ -118,7 +118,7 @@ class KernelOrder:
         return owner is None or self._component_of[owner] is not self._component_of[self._reader[op.target]]
 
     def returns_from_outside(self, op: InputGradient) -> bool:
-        """Whether `op` reads the deltas of a later component than that of its source."""
+        """Whether `op` reads the deltas of a component after that of its source."""
         return self._component_of[self._owner[op.source.buffer]] is not self._component_of[self._reader[op.target]]
 
     def learns(self, population: str) -> bool:
@@ -131,13 +131,13 @@ class KernelOrder:
             return Walk(members[0])
         own = [op for op in self._program.forward if isinstance(op, ConnectionOp) and self._is_within(op, members)]
         backward = [name for name in members if name in self._adjoints]
-        turned = [(after, before, delay) for before, after, delay in edges]
+        reversed_edges = [(after, before, delay) for before, after, delay in edges]
         limits = tuple(dict.fromkeys(op.source.buffer for op in own if op.source.buffer in self._limited))
         ahead = wavefront([*members, *map(limit_name, limits)], self._limited_edges(own))
-        feedback = Feedback(f"feedback{number}", members, ahead, wavefront(backward, turned), limits)
-        lone = own[0] if len(members) == len(own) == 1 else None
-        if isinstance(lone, DenseProduct) and self._program.buffers[lone.source.buffer].kind == "spikes":
-            return RecurrentLoop(members[0], lone, feedback)
+        feedback = Feedback(f"feedback{number}", members, ahead, wavefront(backward, reversed_edges), limits)
+        only = own[0] if len(members) == len(own) == 1 else None
+        if isinstance(only, DenseProduct) and self._program.buffers[only.source.buffer].kind == "spikes":
+            return RecurrentLoop(members[0], only, feedback)
         return feedback
 
     def _is_within(self, op: ConnectionOp, members: Collection[str]) -> bool:
@@ -145,7 +145,7 @@ class KernelOrder:
         return owner is not None and owner in members and self._reader[op.target] in members
 
     def _limited_edges(self, own: Collection[ConnectionOp]) -> list[Edge]:
-        """Connections, where what reads a limited source reads what was chosen after its step."""
+        """Return the connections of a component; readers of a limited source read its choice of spikes, which follows the source's step."""
         found: list[Edge] = []
         for op in own:
             buffer, owner = op.source.buffer, self._owner[op.source.buffer]
@@ -156,8 +156,8 @@ class KernelOrder:
         return found
 
     def _edges(self, members: Collection[str]) -> list[Edge]:
-        """Connections among some populations, with delays."""
-        arriving = [op for op in self._program.forward if isinstance(op, ConnectionOp)]
+        """Return the connections among some populations, with delays."""
+        connections = [op for op in self._program.forward if isinstance(op, ConnectionOp)]
         return [
-            (self._owner[op.source.buffer], self._reader[op.target], op.source.delay) for op in arriving if self._is_within(op, members)
+            (self._owner[op.source.buffer], self._reader[op.target], op.source.delay) for op in connections if self._is_within(op, members)
         ]

@@ -51,17 +51,17 @@ class PreparedWeight:
 
     @property
     def name(self) -> str:
-        """The member of the session that holds it."""
+        """Name of the session's member that stores it."""
         return f"{self.weight}_{self.use.lower()}"
 
     @property
     def member(self) -> str:
-        """C++ of the member."""
+        """C++ declaration of the member."""
         return f"device::Array<std::uint32_t> {self.name};"
 
     @property
     def given(self) -> str:
-        """C++ of the products' argument."""
+        """C++ expression that is passed to products."""
         return f"PreparedWeights{{WholeUse::{self.use}, Factors::{self.factors}, {self.inputs}, {self.outputs}, {self.name}.data()}}"
 
     @property
@@ -77,14 +77,14 @@ class PreparedWeight:
 
 @dataclass
 class SequenceCalls:
-    """Calls under construction.
+    """Collects calls, with the weights and temporary memory that they need.
 
     Attributes
     ----------
     steps
-        Work of the kernels.
+        The network's kernels.
     precision
-        Of factors.
+        Precision of factors.
     prepared
         Weights that products read, by name.
     work
@@ -97,7 +97,7 @@ class SequenceCalls:
     work: dict[str, None] = field(default_factory=dict)
 
     def forward_call(self, op: ConnectionOp, to: str, *, first: bool) -> str | None:
-        """Call that adds the inputs to the rows of `to`; None if only a network-specific kernel can.
+        """Return the call that adds the inputs to the rows of `to`; None if this needs a network-specific kernel.
 
         Parameters
         ----------
@@ -106,7 +106,7 @@ class SequenceCalls:
         to
             Member of ``Net``.
         first
-            The rows hold nothing yet: biases are added.
+            Whether this is the first call that writes the rows: it stores sums, with biases, instead of adding.
         """
         biases = self.steps.biases(op.target) if first else ()
         if len(biases) > 1:
@@ -132,7 +132,7 @@ class SequenceCalls:
         return f"gather_wired({ends}, {tables.by_target}, {source}, {tables.weight}, {tables.bias_of or 'nullptr'}, {sums % bias});"
 
     def backward_call(self, op: InputGradient, to: str, *, first: bool) -> str | None:
-        """Call that adds gradients to the rows of `to`; None if only a network-specific kernel can."""
+        """Return the call that adds gradients to the rows of `to`; None if this needs a network-specific kernel."""
         short, delay = self.steps.rounds_delta(op.target), op.source.delay
         add = "false" if first else "true"
         reach = f"{f'{delay} * batch' if delay else '0'}, net.left * batch"
@@ -164,7 +164,7 @@ class SequenceCalls:
         return f"gather_wired_back({ends}, {by_source}, {deltas}, {reach}, {tables.weight}, {sums});"
 
     def gradient(self, op: object) -> tuple[str, str] | None:
-        """Call that computes a gradient, and the statement that lays out its partial sums; None if only a network-specific kernel can."""
+        """Return the call for a gradient and the statement that slices its partial sums; None if this needs a network-specific kernel."""
         if isinstance(op, DenseWeightGradient):
             outputs, inputs = self.steps.storage.size(op.target), self.steps.storage.size(op.source.buffer)
             parameter = op.gradient.removeprefix("d_")
@@ -207,7 +207,7 @@ class SequenceCalls:
         return made.given
 
     def _first(self, source: BufferValue) -> str:
-        """C++ of the row that step 0 of the first sample reads."""
+        """Return the C++ expression of the row that step 0 of the first sample reads."""
         return f"net.{self.steps.limits.received(source.buffer)}.row({-source.delay}, 0)"
 
     def _rows(self, source: BufferValue) -> str:

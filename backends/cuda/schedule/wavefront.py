@@ -1,4 +1,4 @@
-"""The schedule of populations: each a few barriers after the others, so that all work at once if the connections allow it."""
+"""The wavefront schedule: populations run a few barriers apart, so that all of them work at the same time if the connections allow it."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 Edge = tuple[str, str, int]
-"""A population, one that reads it, and the delay in between."""
+"""A population, another one that reads it, and the delay of the connection."""
 
 
 @dataclass(frozen=True)
 class SkewedPopulation:
-    """A population that runs in a stretch between two barriers, `skew` time steps late."""
+    """A population in a stretch of the schedule; it lags `skew` time steps behind the earliest populations."""
 
     name: str
     skew: int
@@ -19,9 +19,9 @@ class SkewedPopulation:
 
 @dataclass(frozen=True)
 class Wavefront:
-    """The stretches of a time step, each followed by a barrier, and the largest skew.
+    """The schedule of a time step: its stretches (the work between two barriers), each followed by a barrier, and the largest skew.
 
-    A network of T steps takes T + `skew` rounds of all stretches; results are those without a skew.
+    A network of T steps takes T + `skew` rounds of all stretches; the results are the same as without skews.
     """
 
     stretches: tuple[tuple[SkewedPopulation, ...], ...]
@@ -29,23 +29,23 @@ class Wavefront:
 
 
 def wavefront(names: Sequence[str], edges: Iterable[Edge]) -> Wavefront:
-    """Find the fewest barriers a time step, and with them the earliest turn of every population.
+    """Find the smallest number of barriers per time step, and with it the earliest stretch for each population.
 
-    With M barriers a step, population p runs time step t in stretch M t + f(p). Values that it reads from q with delay d must be a barrier
-    older: f(p) >= f(q) - M d + 1. Such numbers exist if no cycle is longer than M times its delays (Leiserson & Saxe, "Retiming
-    synchronous circuitry", Algorithmica 6, 1991).
+    With M barriers per step, population p runs time step t in stretch M t + f(p). A value that it reads from q with delay d must be at
+    least a barrier old: f(p) >= f(q) - M d + 1. Such an f exists if no cycle has more connections than M times its delays (Leiserson and
+    Saxe, "Retiming synchronous circuitry", Algorithmica 6, 1991).
 
     Parameters
     ----------
     names
         All populations.
     edges
-        Who reads whom; every cycle has a delay.
+        The connections between populations; every cycle has a delay.
 
     Examples
     --------
     >>> wavefront(["a", "b"], [("a", "a", 1), ("a", "b", 0)])
-    Wavefront(stretches=((Turn(name='a', skew=0), Turn(name='b', skew=1)),), skew=1)
+    Wavefront(stretches=((SkewedPopulation(name='a', skew=0), SkewedPopulation(name='b', skew=1)),), skew=1)
     """
     known = [edge for edge in edges if edge[0] in names and edge[1] in names]
     for barriers in range(1, max(2, len(names) + 1)):
@@ -60,7 +60,7 @@ def wavefront(names: Sequence[str], edges: Iterable[Edge]) -> Wavefront:
 
 
 def _times(names: Sequence[str], edges: Sequence[Edge], barriers: int) -> dict[str, int] | None:
-    """Longest paths; None if a cycle makes them infinite."""
+    """Return f for every population, by longest paths; None if a cycle makes them infinite."""
     found = dict.fromkeys(names, 0)
     for _ in range(len(names) + 1):
         changed = False

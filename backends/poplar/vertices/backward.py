@@ -154,7 +154,7 @@ def _state_adjoints(
 
 
 def _parameter_sums(code: BackwardCode, values: Values, zeros: list[Body]) -> list[Body]:
-    """Gradients of parameters and biases: one value a neuron, or one for all."""
+    """Gradients of parameters and biases: one value per neuron, or one for all."""
     sums: list[Body] = []
     for parameter in code.sums:
         name, shared = f"sum_{parameter.name}", parameter.shared

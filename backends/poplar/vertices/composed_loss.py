@@ -1,4 +1,4 @@
-"""What the codelets of a composed loss print."""
+"""Template data of the codelets of a composed loss."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from snnc.compiler.tiles.losses import LossShape, ScoreSlot
 
 
 def composed_context(loss: Composed, shape: LossShape, batch: int, steps: int, workers: int) -> Body:
-    """Return what the template of a lowered loss prints, numbers as C++ literals."""
+    """Return the template data of a lowered loss, numbers as C++ literals."""
     return {
         "title": loss.name,
         "batch": c_literal(float(batch)),

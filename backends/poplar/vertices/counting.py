@@ -1,4 +1,4 @@
-"""The statements with which a codelet counts its cycles: those of the loops of its description."""
+"""Statements with which a codelet counts its cycles, printed from the loops in its description."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ BLOCK: Final[Texts] = {"samples": "samples", "count": "count"}
 TRIPS: Final[Texts] = {
     "searches": "trips.searches",
     "lookups": "trips.lookups",
-    "founds": "trips.found",
+    "found_rows": "trips.found",
     "singles": "trips.runs",
     "runs": "trips.runs",
     "values": "trips.values",
     "sample_values": "trips.products",
 }
-"""C++ expressions of what ``Trips`` of ``codelets/indexed_runs.hpp`` counts."""
+"""C++ expressions of the amounts that the class ``Trips`` of ``codelets/indexed_runs.hpp`` counts."""
 
 
 def counted(loops: Iterable[Loop], texts: Texts = BLOCK) -> list[str]:
@@ -28,5 +28,5 @@ def counted(loops: Iterable[Loop], texts: Texts = BLOCK) -> list[str]:
 
 
 def counts(vertex: VertexSpec, place: Place | None = None, **texts: str) -> list[str]:
-    """Return those of the loops of `vertex` that belong to `place`: the filter of templates, which give C++ expressions by amount."""
+    """Return such statements for the loops of `vertex` at `place`: a filter of templates, which pass C++ expressions by amount."""
     return counted(vertex.by_place[place], texts)

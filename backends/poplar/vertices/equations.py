@@ -54,7 +54,7 @@ def offset_from(value: str, offset: Expression) -> str:
 
 
 def pointer(kind: str, name: str, place: str) -> dict[str, str]:
-    """Return what a template prints of a pointer to the elements of `kind` from `place` on."""
+    """Return the template data of a pointer to the elements of `kind` from `place` on."""
     return {"kind": kind, "name": name, "place": place}
 
 

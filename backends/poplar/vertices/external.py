@@ -10,18 +10,18 @@ from snnc.compiler.ir.step_program import OutputInfo
 from snnc.compiler.tiles.vertices.parameter_vertices import sum_private
 
 SUM: Final = "sum_gradients"
-"""The compute set of the last sums of gradients, instead of the update."""
+"""The compute set with the last sums of gradients, which replaces the update."""
 SUM_TITLE: Final = "U1 gradients"
 
 
 def sum_for_update(net: PoplarNetwork, assembly: Assembly) -> None:
-    """Where a program with an optimiser updates a parameter, sum its gradients alone."""
+    """Replace each vertex that would update a parameter by one that only sums its gradients."""
     loops, vertex = assembly.loops.get("update", []), sum_private(net.costs)
     for index, loop in enumerate(loops):
         if loop.codelet == "Update":
-            given = {f.name: f.value for f in loop.fields}
-            chosen = connected(vertex, {"sums": given["gradient"], **{name: given[name] for name in ("others", "count", "parts")}})
-            loops[index] = VertexLoop(loop.comment, loop.item_type, loop.item, loop.range, SUM, class_name(vertex), loop.tile, chosen)
+            values = {f.name: f.value for f in loop.fields}
+            fields = connected(vertex, {"sums": values["gradient"], **{name: values[name] for name in ("others", "count", "parts")}})
+            loops[index] = VertexLoop(loop.comment, loop.item_type, loop.item, loop.range, SUM, class_name(vertex), loop.tile, fields)
     assembly.variable("Tensor", "rates", 'layout.on_tile(poplar::FLOAT, {2}, "nothing", 0)', "connected where there is nothing to add")
 
 
@@ -39,7 +39,7 @@ def add_external(net: PoplarNetwork, assembly: Assembly) -> None:
     """Let the host send the adjoint of the output before the backward pass."""
     sum_for_update(net, assembly)
     population, adjoint = population_of(net, _output(net)), adjoint_name(net)
-    # The interface reads a loss after each step: a caller's is not known here, and this one stays 0.
+    # The interface reads a loss after each step. The caller's loss is not known to the program, so this one stays 0.
     assembly.variable("Tensor", "loss", 'layout.on_tile(poplar::FLOAT, {1}, "loss", 0)', "nothing is added to it")
     assembly.tensor("RESULT", "loss", "{1}", "loss", "{}", True)
     shape, order = f"{{STEPS, BATCH, {net.neurons[population]}}}", f"order_of_records({population}, STEPS, BATCH)"

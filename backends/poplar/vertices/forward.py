@@ -28,7 +28,7 @@ TITLES: Final = {
     "source_gradient": "Adds what the targets' deltas mean for the outputs of the block.",
     "weight_round": "Adds a further window to the weight gradients.",
 }
-"""What the vertices of blocks do."""
+"""Comments of the vertices of blocks."""
 
 
 def add_to_blocks(
@@ -109,7 +109,7 @@ def add_forward(net: PoplarNetwork, assembly: Assembly, population: PopulationIn
 
 
 def _bits(net: PoplarNetwork, population: PopulationInfo, step: NeuronStep, output: int) -> Body:
-    """The word with the bits of neuron c of sample s, and these: of a spike, or of a neuron that takes gradient without one."""
+    """The word with the bits of neuron c of sample s, and these: of a spike, or of a neuron that receives gradient without one."""
     kind, words, spike = net.mask_kind(net.stores[step.outputs[output]]), f"mask{output}[s * words{output}", f"o{output} != 0.0f"
     if kind == "SPIKES":
         return {"word": f"{words} + c / 32]", "bits": f"({spike} ? 0x80000000u : 0u) >> c % 32"}

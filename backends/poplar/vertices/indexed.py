@@ -48,7 +48,7 @@ def indexed_tables(net: PoplarNetwork) -> Iterator[npt.NDArray[Any]]:
 
 
 def _side_tables(tables: IndexTables) -> Iterator[npt.NDArray[Any]]:
-    """What the ``Side`` of indexed.hpp reads; see there."""
+    """Yield the tables that the class ``Side`` of indexed.hpp reads; see there."""
     pad = np.zeros(1, np.int64)
     columns = (
         np.append(tables.low, 0), np.append(tables.span, 0), tables.row_start, tables.run_start, tables.used.group, tables.targets.group,
@@ -103,7 +103,7 @@ def add_indexed(net: PoplarNetwork, assembly: Assembly) -> None:
 
 
 def _add_choices(net: PoplarNetwork, assembly: Assembly, found: IndexedConnection) -> None:
-    """What a maximum has seen of a step: of spikes, for each sample the first entry so far, counted from 1; of values, the best so far."""
+    """Add a maximum's running results: of spikes, each sample's first entry so far, counted from 1; of values, the largest so far."""
     id_, target = found.connection.id, found.connection.target
     bus = net.buses[id_]
     if bus.kind == "events":
@@ -257,7 +257,7 @@ def sent_choice_values(link: BlockLink) -> Values:
 
 
 def source_values(connection: str, index: int, delta: str, form: TableForm, *, chooses: bool) -> Values:
-    """What a source's vertex reads: tables, weights, and the deltas of the targets that it reaches."""
+    """Return the fields that a source's vertex reads: tables, weights, and the deltas of its targets."""
     side = f"{connection}_out"
     weight = {f"winner{index}": f"{side}.rows_of({connection}_winner, b)"} if chooses else {f"weight{index}": f"{side}_copy[b.group]"}
     return _table_values(side, index, form) | {f"delta{index}": f"{side}.rows_of({delta}, b)"} | weight

@@ -1,4 +1,4 @@
-"""What a block's vertex is connected to for its inputs: buses, weights, parameters, and their gradients."""
+"""The connections of a block's vertex to buses, weights, parameters, and their gradients."""
 
 from __future__ import annotations
 
@@ -58,13 +58,13 @@ class Incoming(BlockLink):
         }
 
     def step_body(self, loops: LoopsByPlace) -> Body:
-        """The same for a step: what a maximum of spikes has seen is cleared before its only window, or after the last of several."""
+        """Return the template data for a step; a maximum of spikes clears its flags before its only window or after the last one."""
         seen = f"seen{self.index}" if self.link.chooses and self.link.events else ""
         cleared = {"end" if self.limited else "begin": seen}
         return self.body() | cleared | {"biased": self.biased, "counts": self.counts(loops)}
 
     def adjoint_body(self, loops: LoopsByPlace) -> Body:
-        """The same for the first window of the backward step."""
+        """Return the template data for the first window of the backward step."""
         chosen = f"chosen{self.index}" if self.link.chooses and self.link.events else ""
         return self.body() | {"begin": chosen, "biased": self.biased, "counts": self.counts(loops, backward=True)}
 
@@ -107,7 +107,7 @@ def incoming(net: PoplarNetwork, population: str) -> tuple[Incoming, ...]:
 
 
 def window_values(net: PoplarNetwork, links: Iterable[Incoming], backward: bool = False) -> Values:
-    """Windows that the connections read, and what finds their place in the block."""
+    """Return the values of the fields by which a vertex reads the windows of its connections."""
     values: Values = {}
     for link in links:
         bus, i = net.buses[link.connection.id], link.index
@@ -128,7 +128,7 @@ def window_values(net: PoplarNetwork, links: Iterable[Incoming], backward: bool 
 
 
 def weight_values(links: Iterable[Incoming]) -> Values:
-    """Weights that the connections use, as they are stored with the target."""
+    """Return the fields of the weights that the connections use, as they are stored with the target."""
     values: Values = {}
     for link in links:
         i, weight = link.index, link.connection.weight
@@ -147,7 +147,7 @@ def weight_values(links: Iterable[Incoming]) -> Values:
 
 
 def weight_gradient_values(links: Iterable[Incoming]) -> Values:
-    """The block's private sums of weight gradients."""
+    """Return the fields of the block's private sums of weight gradients."""
     values: Values = {}
     for link in links:
         if link.form is not None:
@@ -159,10 +159,10 @@ def weight_gradient_values(links: Iterable[Incoming]) -> Values:
 
 
 def parameter_value(parameter: str, shared: bool) -> str:
-    """C++ of a parameter with one value a neuron, or one that all of them share."""
+    """Return the C++ of a parameter with one value per neuron, or one value that all neurons share."""
     return f"{parameter}_copies[b.group][0]" if shared else f"{parameter}[b.group]"
 
 
 def parameter_place(name: str, shared: bool) -> str:
-    """How the code reads the field `name` of a parameter at column c."""
+    """Return the C++ that reads the field `name` of a parameter at column c."""
     return f"*{name}" if shared else f"{name}[c]"

@@ -1,4 +1,7 @@
-"""The norm of all gradients: squares where the gradients are summed, their sums of tiles and chips, and the factor of the update."""
+"""Clipping by the joint norm of all gradients.
+
+Gradients are squared where they are summed; the squares are added by tile and by chip, and give the factor that scales the update.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,7 @@ _TITLES: Final = {
 
 
 def norm_sets(net: PoplarNetwork) -> dict[str, str]:
-    """Compute sets between the gradients and a clipped update, in order, with their titles."""
+    """Return the compute sets that run between the gradients and a clipped update, in order, with their titles."""
     if not clips(net):
         return {}
     left_out = {"norm_of_chips": net.plan.target.chips == 1, _JUDGED: not scaled(net)}
@@ -34,28 +37,28 @@ def norm_sets(net: PoplarNetwork) -> dict[str, str]:
 
 
 def add_norm(net: PoplarNetwork, assembly: Assembly) -> None:
-    """Sum gradients and their squares before the updates that are there so far, which then only read the sums."""
+    """Add vertices that sum the gradients and their squares before the existing updates, which then only read the sums."""
     if not clips(net):
         return
     assembly.variable("std::unique_ptr<SquareSums>", "square_sums", "std::make_unique<SquareSums>(graph)", "what the norm is made of")
     assembly.variable("Tensor", FACTOR.removesuffix("[0]"), 'layout.on_tile(poplar::FLOAT, {1}, "clip_factor", 0)', "of all gradients")
     loops, vertex = assembly.loops.get("update", []), squares(net.costs, accumulates=accumulates(net), scaled=scaled(net))
-    measured = []
+    squared = []
     updates = {class_name(updated(net, half=half)) for half in (False, True)}
     for index, loop in enumerate(loops):
         if loop.codelet not in updates:
             continue
         given = {f.name: f.value for f in loop.fields}
         values = {f.name: given[f.name] for f in vertex.fields if f.name in given}
-        room = f"square_sums->add({loop.tile}, {net.plan.target.workers})"
-        fields = connected(vertex, {**values, "sums": given["gradient"], "squares": room})
-        measured.append(replace(loop, compute_set=_SQUARES, codelet=class_name(vertex), fields=fields))
-        loops[index] = replace(loop, fields=tuple(_alone(f, given["rates"]) for f in loop.fields if f.name != "kept"))
-    assembly.loops["update"] = [*loops, *measured, *_sums(net)]
+        sums = f"square_sums->add({loop.tile}, {net.plan.target.workers})"
+        fields = connected(vertex, {**values, "sums": given["gradient"], "squares": sums})
+        squared.append(replace(loop, compute_set=_SQUARES, codelet=class_name(vertex), fields=fields))
+        loops[index] = replace(loop, fields=tuple(_without_parts(f, given["rates"]) for f in loop.fields if f.name != "kept"))
+    assembly.loops["update"] = [*loops, *squared, *_sums(net)]
 
 
-def _alone(field: CodeletField, rates: str) -> CodeletField:
-    """A field of an update whose gradients were summed before."""
+def _without_parts(field: CodeletField, rates: str) -> CodeletField:
+    """Return the field of an update that reads one sum instead of the parts of its gradient."""
     value = {"others": rates, "parts": "1"}.get(field.name)
     return field if value is None else replace(field, value=value)
 
@@ -76,7 +79,7 @@ def _sums(net: PoplarNetwork) -> list[VertexLoop]:
 
 
 def _judged(net: PoplarNetwork) -> list[VertexLoop]:
-    """What changes the factor of the loss."""
+    """Return the vertex that changes the factor of the loss."""
     vertex = judge_update(net.costs, accumulates=accumulates(net))
     places = {"factor": FACTOR, "step": "optimizer_step[0]", "good": "good_updates[0]", "skipped": "skipped_updates[0]"}
     places |= {"loss_scale": "loss_scale[0]", "gradient_scale": "gradient_scale[0]"}
@@ -85,7 +88,7 @@ def _judged(net: PoplarNetwork) -> list[VertexLoop]:
 
 
 def norm_codelets(net: PoplarNetwork) -> list[Body]:
-    """The codelets of the squares and of the factor."""
+    """Return the template data of the codelets of the squares and of the factor."""
     optimizer = net.program.optimizer
     if optimizer is None or not clips(net):
         return []

@@ -15,16 +15,16 @@ from snnc.compiler.losses.weight_rounding import REMAINDER, parameter_key
 from snnc.compiler.tiles.vertices.parameter_vertices import pack_rows, sum_private, weight_rows
 
 WEIGHT_ROWS: Final = "weights_to_sources"
-"""The compute set that brings weights to their sources."""
+"""The compute set that copies weights to the tiles of their sources."""
 PACKED_ROWS: Final = "weight_rows_packed"
-"""The compute set before it, which puts rows of weights side by side."""
+"""The preceding compute set, which packs rows of weights side by side."""
 
 
 @dataclass(frozen=True)
 class PlacedParameter:
     """A parameter with the population whose blocks hold it.
 
-    `form` is "dense" ([inputs][neurons]), "wide" (one value a neuron) or "shared" (one value for all).
+    `form` is "dense" ([inputs][neurons]), "wide" (one value per neuron) or "shared" (one value for all).
     """
 
     name: str
@@ -39,7 +39,7 @@ class PlacedParameter:
 
     @property
     def layout_function(self) -> str:
-        """How it lies: the layout's function."""
+        """Name of the function of ``Layout`` that creates its variables."""
         return "half_weights" if self.half else self.summed
 
     @property
@@ -49,21 +49,21 @@ class PlacedParameter:
 
 
 def placed_parameters(net: PoplarNetwork) -> Iterator[PlacedParameter]:
-    """All parameters that the program uses, once each."""
+    """Yield all parameters that the program uses, once each."""
     learned = {op.parameter for op in net.program.update} if net.training else set()
-    shown: set[str] = set()
+    seen: set[str] = set()
     for population in net.program.populations:
         names = [*net.step(population.id).parameters, *(b for port in population.ports for b in net.biases(port))]
         layer = net.layers[population.id]
         for name, shared in zip(names, [*layer.parameters, *itertools.chain(*layer.biases)], strict=True):
-            if name in shown:
+            if name in seen:
                 continue
-            shown.add(name)
+            seen.add(name)
             order = "{}" if shared else f"order_of_neurons({population.id})"
             yield _placed(net, name, population.id, "shared" if shared else "wide", order, "1", name in learned)
         for connection in net.incoming(population.id):
-            if connection.weight and connection.weight not in shown and connection.id not in net.indexed:
-                shown.add(connection.weight)
+            if connection.weight and connection.weight not in seen and connection.id not in net.indexed:
+                seen.add(connection.weight)
                 yield _weight(net, connection, connection.weight, connection.weight in learned)
 
 
@@ -147,7 +147,7 @@ def _update(net: PoplarNetwork, assembly: Assembly, placed: PlacedParameter) -> 
         "rates": rates_of(net, name),
         "value": name if shared else f"own_share({p}, {name}, g)",
         "gradient": f"d_{name}[0]" if shared else f"summed_share({p}, d_{name}, g)",
-        # A vertex field must be connected: a lone gradient connects what it reads anyway.
+        # A vertex field must be connected; if there is only one gradient, `others` connects to the rates, which the vertex reads anyway.
         "others": f"{parts} > 1 ? {others} : rates",
         "count": 1 if shared else f"own_share({p}, {name}, g).numElements()",
         "parts": parts,
@@ -199,7 +199,7 @@ def _source_numbers(net: PoplarNetwork, assembly: Assembly, connection: Connecti
 
 
 def _source_rows(net: PoplarNetwork, assembly: Assembly, connection: ConnectionInfo) -> None:
-    """A tile of the source reads its rows of all column groups, each in one piece or two, or packed, and puts them in order."""
+    """Add a vertex that reads a source tile's rows from all column groups, in one or two pieces each or packed, and puts them in order."""
     source, target, rows = connection.source, connection.target, f"{connection.weight}_rows"
     inputs, outputs = net.size(connection.source_buffer), net.neurons[target]
     half = net.program.parameters[connection.weight or ""].half
@@ -221,7 +221,7 @@ def _source_rows(net: PoplarNetwork, assembly: Assembly, connection: ConnectionI
 
 
 def _packed_rows(net: PoplarNetwork, assembly: Assembly, connection: ConnectionInfo) -> str:
-    """Tiles of the target collect rows of their bundle and pack them; return what a tile of the source reads of them."""
+    """Add vertices by which target tiles collect and pack their bundle's rows; return the C++ of the pieces that a source tile reads."""
     inputs, bundles = net.size(connection.source_buffer), net.packed_rows[connection.id]
     weight, name = connection.weight, f"{connection.weight}_packing"
     value = f"Packing({connection.source}, {connection.target}, {inputs}, {bundles})"

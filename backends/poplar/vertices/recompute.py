@@ -136,7 +136,7 @@ def _both(name: str, kept: str, now: str) -> dict[str, object]:
 
 
 def _sent(net: PoplarNetwork, assembly: Assembly, population: PopulationInfo, store: Store, index: int) -> tuple[dict[str, object], Body]:
-    """What a block sent last, which relays take in the first iteration of the next segment."""
+    """Add storage for the values that a block sent last, which relays read in the first iteration of the next segment."""
     name, kept, label = store.buffer, f"{store.buffer}_boundary", f"what {population.label} sent last, at boundaries"
     if store.kind != "events":
         assembly.forget("forward", assembly.cells(population.id, kept, boundary_slots(net), label))

@@ -91,7 +91,7 @@ def keeps_boundary_steps(net: PoplarNetwork, store: Store) -> bool:
 
 
 def stored_parts(store: Store) -> list[tuple[str, str, int]]:
-    """What a step of a sample is made of: part, type in Poplar, elements."""
+    """Return the parts in which one step of a sample is stored: name, Poplar type, elements."""
     if store.bits:
         return [("bits", "poplar::UNSIGNED_INT", bit_words(store.width))]
     if store.kind != "events":

@@ -240,7 +240,7 @@ def _advance_iteration(net: PoplarNetwork, assembly: Assembly, store: Store) -> 
 
 
 def _compact(net: PoplarNetwork, assembly: Assembly, store: Store) -> None:
-    """Add the vertices that look through masks, and what they find: ids of spikes, and of neurons that only take gradient."""
+    """Add the vertices that look through masks, and what they find: ids of spikes, and of neurons that only receive gradient."""
     name, owner = store.buffer, store.owner
     relays, workers = f"{name}_relays", net.workers
     assembly.variable("Parts", f"{name}_found", f'layout.kept({relays}, poplar::UNSIGNED_INT, "{name}_found", {store.width})', "ids found")

@@ -135,7 +135,7 @@ def unscaled(net: PoplarNetwork, gradient: str) -> str:
 
 
 def _shared(net: PoplarNetwork) -> list[Body]:
-    """What finds the rates of each group: assignments, numbers that stay 0, and the number that is the share of a batch in a mean."""
+    """The code that computes the rates of each group: assignments, numbers that stay 0, and the number for a batch's share in a mean."""
     rule, size = rule_of(net.program.optimizer or SGD()), width(net)
     shares = {name: f"share_after(updates, {c_literal(1 - beta)})" for name, beta in rule.shares.items()}
     found: list[Body] = []

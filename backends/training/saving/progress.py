@@ -1,4 +1,4 @@
-"""The progress of a training is checked, remembered and saved, so that neither non-finite numbers nor an interruption lose it."""
+"""Checks, remembers and saves the progress of training, so that it survives non-finite numbers and interruptions."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class ProgressGuard:
         Raises
         ------
         DivergedError
-            It is not finite.
+            The loss is not finite.
         """
         if not math.isfinite(loss):
             self._go_back(f"the loss of batch {position.of_batches} in epoch {position.epoch + 1} is {loss}")
@@ -155,8 +155,8 @@ class ProgressGuard:
             raise DivergedError(f"{reason}, before training began; load other weights.")
         state, position = self._good
         self._set(state)
-        kept = "" if self.file is None else f", also saved in {self.file.path}"
+        saved = "" if self.file is None else f", also saved in {self.file.path}"
         raise DivergedError(
-            f"training diverged: {reason}. The session has the weights {position.text} again{kept}. Continue from there with a smaller "
+            f"training diverged: {reason}. The session has the weights {position.text} again{saved}. Continue from there with a smaller "
             "learning rate, or look for inputs and initial weights that are too large."
         )

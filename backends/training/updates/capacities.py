@@ -201,7 +201,7 @@ class SpikeLimits:
 
 
 def _spikes(wanted: Capacities, source: _Source) -> float | None:
-    """Return what is wanted of a source, as a schedule gave it."""
+    """Return the capacity that a schedule gave for a source."""
     amount = dict(wanted.named).get(source.label, wanted.default)
     return amount.of(source.width) if isinstance(amount, Share) else amount
 

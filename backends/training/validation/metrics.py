@@ -122,7 +122,7 @@ def are_classes(targets: Array) -> bool:
 
 
 def scalars(metrics: Mapping[str, Value]) -> dict[str, float]:
-    """Return the metrics as numbers with names: an array of classes as one number a class; a confusion matrix is left out."""
+    """Return the metrics as numbers with names: an array of classes as one number per class; a confusion matrix is left out."""
     found: dict[str, float] = {}
     for name, value in metrics.items():
         if isinstance(value, np.ndarray):

@@ -1,4 +1,4 @@
-"""Memory of a whole machine by what it holds, for the logged networks."""
+"""The memory of a whole IPU by kind of data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Throughput over neurons a tile, one IPU filled."""
+"""Throughput over neurons per tile, one IPU filled."""
 
 from __future__ import annotations
 

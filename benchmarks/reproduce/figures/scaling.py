@@ -15,13 +15,13 @@ NET: Final = "shd-x{}-n{}-a5"
 
 
 def rows(quick: bool) -> tuple[Row, ...]:
-    """Return each number of IPUs at each number of neurons a tile."""
+    """Return each number of IPUs at each number of neurons per tile."""
     ipus, sizes = (QUICK, QUICK_SIZES) if quick else (IPUS, SIZES)
     return tuple(plan_row(NET.format(x, n), strategy) for x in ipus for n in sizes for strategy in (SNNC, PUBLISHED))
 
 
 def points(results: Results) -> tuple[Point, ...]:
-    """Return a line for each number of neurons a tile; x is the number of IPUs."""
+    """Return a line for each number of neurons per tile; x is the number of IPUs."""
     found: list[Point] = []
     for n in SIZES:
         places = [(float(x), NET.format(x, n)) for x in IPUS]

@@ -155,7 +155,7 @@ def _check_padding(name: str, windows: Windows) -> None:
     ):
         behind = (count - 1) * s - before >= n
         in_front = -(-before // d) >= k
-        starts = range(-before, 0, s)[: min(count, d // gcd(s, d))]  # from there on their places modulo d repeat
+        starts = range(-before, 0, s)[: min(count, d // gcd(s, d))]  # later starts repeat these positions modulo d
         between = n < d and any(start % d >= n for start in starts)
         if behind or in_front or between:
             raise WindowError(

@@ -4,7 +4,7 @@
 linear    neurons spread evenly and in order over all tiles: either layer by layer, as Poplar's ``mapTensorLinearly`` does,
           or all layers in sequence
 random    neurons dealt to tiles at random (seeded), the same number to each: one by one, or in runs
-metis     a graph partitioner alone: nodes are runs of neurons weighted by work, edges are bytes a step, parts are tiles
+metis     a graph partitioner alone: nodes are runs of neurons weighted by work, edges are bytes per step, parts are tiles
 greedy    the same graph with snnc's own partition instead of METIS, for machines without pymetis
 ========  ==============================================================================================================
 

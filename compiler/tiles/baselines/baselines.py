@@ -75,7 +75,7 @@ def place(problem: MappingProblem, assignment: Assignment) -> Placement:
 
 
 def _works(problem: MappingProblem) -> tuple[float, ...]:
-    """Worker cycles of a neuron and step, by layer, when a tile holds as many neurons as it has workers."""
+    """Return the worker cycles per neuron and step, by layer, when a tile holds as many neurons as it has workers."""
     workers = problem.target.workers
     whole = Cut(1, workers)
     return tuple(float(step_cycles(problem, layer, whole, np.array([workers])).sum()) / workers for layer in problem.network.layers)

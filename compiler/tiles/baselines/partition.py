@@ -1,4 +1,4 @@
-"""Tiles as the parts of a graph: nodes are runs of neurons, edges the traffic between them."""
+"""Placement by graph partitioning: nodes are runs of neurons, edges the traffic between them, and each tile is a part."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from snnc.compiler.tiles.placement.grouping import Floats, Ints
 
 MOST_EDGES: Final = 4_000_000
 """Maximum number of edges of a graph; beyond it, runs of neurons get longer."""
-NODES_A_TILE: Final = 4
-"""Runs for each tile, if there are enough neurons and edges."""
+NODES_PER_TILE: Final = 4
+"""Number of runs per tile, if the neurons suffice and the edges are not too many."""
 UNITS: Final = 1000
 """Work of an average node in the partitioner's integers."""
 
 
 @dataclass(frozen=True)
 class NeuronFlow:
-    """Bytes a step that one neuron of layer `target` reads of one neuron of layer `source`, forward and backward."""
+    """`size` is the number of bytes per step that a neuron of layer `target` and one of layer `source` exchange, forward and backward."""
 
     source: int
     target: int
@@ -33,7 +33,7 @@ class NeuronFlow:
 
 @dataclass(frozen=True, eq=False)
 class Runs:
-    """Nodes: `layer` of each, its `neurons`, its `work`."""
+    """The nodes of the graph: the `layer` of each, its number of `neurons`, and its `work`."""
 
     layer: Ints
     neurons: Ints
@@ -41,8 +41,8 @@ class Runs:
 
 
 def make_runs(sizes: tuple[int, ...], works: tuple[float, ...], flows: tuple[NeuronFlow, ...], tiles: int) -> Runs:
-    """Cut layers into runs: about :data:`NODES_A_TILE` for each tile, fewer if a graph would exceed :data:`MOST_EDGES`."""
-    length = max(1.0, sum(sizes) / (NODES_A_TILE * tiles))
+    """Cut layers into runs: about :data:`NODES_PER_TILE` for each tile, fewer if a graph would exceed :data:`MOST_EDGES`."""
+    length = max(1.0, sum(sizes) / (NODES_PER_TILE * tiles))
     while sum(math.ceil(sizes[f.source] / length) * math.ceil(sizes[f.target] / length) for f in flows) > MOST_EDGES:
         length *= 1.25
     layers, neurons = [], []
@@ -86,7 +86,7 @@ def metis(runs: Runs, flows: tuple[NeuronFlow, ...], sizes: tuple[int, ...], til
     NoPartitionerError
         pymetis is not installed.
     PartitionerCrashError
-        It crashed.
+        METIS crashed.
     """
     if not has_metis():
         raise NoPartitionerError(
@@ -115,7 +115,7 @@ def has_metis() -> bool:
 
 
 def greedy(runs: Runs, sizes: tuple[int, ...], tiles: int, tiles_per_chip: int) -> Assignment:
-    """Cut the row of nodes over chips by even work, so that neighbours share one; on each chip the largest node goes to the freest tile."""
+    """Cut the sequence of nodes into chips of equal work; on a chip, each node, largest first, goes to the least loaded tile."""
     chips = -(-tiles // tiles_per_chip)
     middle = np.cumsum(runs.work) - runs.work / 2
     chip_of = np.minimum((middle / runs.work.sum() * chips).astype(np.int64), chips - 1)

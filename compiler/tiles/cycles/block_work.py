@@ -43,7 +43,7 @@ def add_blocks(layout: Layout, load: Load, part: str, layers: Iterable[Layer]) -
 
 
 def _loops_of_kind(layout: Layout, layer: Layer, blocks: Blocks, part: str, kind: int) -> tuple[PhaseLoop, ...]:
-    """Loops of the blocks of a kind, with the expected events; backward, without those over gradients that return."""
+    """Return the loops of the blocks of a kind with expected events; in the backward pass, without those over returning gradients."""
     shape, vertex = BlockShape(blocks.columns, blocks.samples, 1, blocks.odd), f"{part.replace('_', ' ')} of {layer.label}"
     found: list[PhaseLoop] = []
     runs = block_runs(layout.problem, layer, shape, blocks.of_tile, part, layout.kind_holdings(layer, blocks), expected(layout.problem))
@@ -55,21 +55,21 @@ def _loops_of_kind(layout: Layout, layer: Layer, blocks: Blocks, part: str, kind
 
 
 def _other_end(layout: Layout, layer: Layer, link: Link) -> str:
-    """The population or input at the other end of a connection of `layer`."""
+    """Name the population or input at the other end of a connection of `layer`."""
     end = link.source.owner if link in layer.incoming else link.target
     name = layout.problem.by_id[end].label if end in layout.problem.by_id else end
     return f", {'from' if end == link.source.owner else 'to'} {name}"
 
 
 def _kinds(layout: Layout, layer: Layer, blocks: Blocks, part: str) -> Floats:
-    """[kinds, iterations]: cycles of all blocks of a kind, which placements with the same cut share."""
+    """Return [kinds, iterations]: cycles of the blocks of each kind; cached for all placements with the same cut."""
     make = partial(_source_gradients if part == "source_gradient" else _neurons, layout, layer, blocks, part)
     found: Floats = layout.problem.memo.get((layer.id, part, layout.distinct_groups(layer), cut_key(layout.range_of(layer))), make)
     return found
 
 
 def _neurons(layout: Layout, layer: Layer, blocks: Blocks, part: str) -> Floats:
-    """[kinds, iterations]: cycles of forward or backward."""
+    """Return [kinds, iterations]: cycles in the forward or the backward pass."""
     problem = layout.problem
     timeline, idle = problem.timeline, problem.target.vertex_start_cycles + problem.costs[f"{part}.{layer.id}"].idle
     base = _cycles(layout, layer, blocks, part, NOTHING)
@@ -96,7 +96,7 @@ def _cycles(layout: Layout, layer: Layer, blocks: Blocks, part: str, contents: W
 
 
 def _of_links(layout: Layout, layer: Layer, blocks: Blocks, part: str, drawn: list[Link], **more: float) -> Mapping[str, Any]:
-    """Cycles, by bus, of one spike `more` in a sample, or of a search that passes all keys of a table; without those of `drawn` links."""
+    """Return, by bus, the cycles of one additional spike in a sample, or of passing all keys of a table, without `drawn` links."""
     found: dict[str, Any] = {}
     for index, link in enumerate(layer.incoming):
         if link.events and (part == "forward" or link.read_backward) and link not in drawn:
@@ -106,7 +106,7 @@ def _of_links(layout: Layout, layer: Layer, blocks: Blocks, part: str, drawn: li
 
 
 def _of_link(layout: Layout, layer: Layer, blocks: Blocks, name: str, index: int, **more: float) -> Any:
-    """Cycles that one spike `more` in a sample of a connection, or all keys of its table, add to a block's vertex of this name."""
+    """Return the cycles that one additional spike in a sample, or passing all keys of a table, adds to a block's vertex of this name."""
     link, loops = layer.incoming[index], block_loops(layout.problem, layer, name)["incoming", index]
     amounts = {"samples": 0, "count": blocks.columns, "events": more.get("events", 0)}
     if link.indexed is not None:
@@ -116,7 +116,7 @@ def _of_link(layout: Layout, layer: Layer, blocks: Blocks, name: str, index: int
 
 
 def _searched(layout: Layout, bus: Bus, part: str) -> Sums:
-    """Shares of the keys that searches for the events of :meth:`Timeline.shown` pass."""
+    """Return the shares of keys that are passed by searches for the events of :meth:`EventTimeline.shown`."""
     timeline, backward = layout.problem.timeline, part == "backward"
 
     def passed() -> Any:
@@ -126,7 +126,7 @@ def _searched(layout: Layout, bus: Bus, part: str) -> Sums:
 
 
 def _per_entry(layout: Layout, layer: Layer, blocks: Blocks, name: str) -> Mapping[str, Any]:
-    """Cycles, by bus, of one entry more in a sample's backward window."""
+    """Return, by bus, the cycles of one additional entry in a sample's backward window."""
     found: dict[str, Any] = {}
     for index, link in enumerate(layer.incoming):
         if layout.problem.returns(link):
@@ -136,13 +136,13 @@ def _per_entry(layout: Layout, layer: Layer, blocks: Blocks, name: str) -> Mappi
 
 
 def entries_shown(layout: Layout, bus: Bus) -> Sums:
-    """Contents of the first backward window in each iteration."""
+    """Return the number of entries in the first backward window of each iteration."""
     timeline = layout.problem.timeline
     return timeline.sums("entries", bus, lambda: timeline.placed(timeline.entries(bus), timeline.first(bus)))
 
 
 def _returned(layout: Layout, layer: Layer, blocks: Blocks, bus: Bus) -> Floats:
-    """A block finds its own neurons in the returning part of the window of the previous iteration, which is k + 1."""
+    """Return the cycles in which blocks find their neurons in the returned part of the previous iteration's window (iteration k + 1)."""
     problem = layout.problem
     timeline, cost = problem.timeline, problem.costs[f"backward.{layer.id}"]
     first, loops = timeline.first(bus) - 1, block_loops(problem, layer, "backward")["returned", 0]
@@ -153,21 +153,21 @@ def _returned(layout: Layout, layer: Layer, blocks: Blocks, bus: Bus) -> Floats:
         halved = halvings(spikes) + halvings(entries - spikes)
         return timeline.placed(cycles_of(loops, {"windows": 1, "searches": halved, "own": 0}), first)
 
-    looked = timeline.sums(f"searches {cost.sample} {cost.search}", bus, searches).over(blocks.first, blocks.samples)
+    searched = timeline.sums(f"searches {cost.sample} {cost.search}", bus, searches).over(blocks.first, blocks.samples)
     back = timeline.sums("back", bus, lambda: timeline.placed(timeline.entries(bus), first)).over(blocks.first, blocks.samples)
-    found: Floats = looked + _own(loops, blocks, bus) * back
+    found: Floats = searched + _own(loops, blocks, bus) * back
     return found
 
 
 def _own(loops: tuple[Loop, ...], blocks: Blocks, bus: Bus) -> Any:
-    """[kinds, 1]: cycles of an entry of a returning window, in the mean over those of the source: the block's own share takes some."""
+    """Return [kinds, 1]: mean cycles per entry of a returned window; only the share of entries that are the block's own takes any."""
     return (cycles_of(loops, {"windows": 0, "searches": 0, "own": 1}) * blocks.columns / bus.source.width)[:, None]
 
 
 def _source_gradients(layout: Layout, layer: Layer, blocks: Blocks, part: str) -> Floats:
-    """[kinds, iterations]: blocks whose outputs receive gradients, in the iterations that follow a step of any of their targets.
+    """Return [kinds, iterations]: cycles of blocks whose outputs receive gradients, in iterations after a step of any of their targets.
 
-    What a target's step means for a step before the first is not computed: connections with long delays work in fewer iterations.
+    Gradients for steps before the first are not computed, so connections with long delays are active in fewer iterations.
     """
     problem = layout.problem
     cost, start = problem.costs[f"source_gradient.{layer.id}"], problem.target.vertex_start_cycles
@@ -195,7 +195,7 @@ def _source_gradients(layout: Layout, layer: Layer, blocks: Blocks, part: str) -
 
 
 def round_load(layout: Layout, part: str) -> Load:
-    """Blocks add further windows: forward all but the last, backward all but the first."""
+    """Return the load of blocks that add further windows: forward all but the last window, backward all but the first."""
     problem, backward = layout.problem, part == "backward"
     load, limited = Load(problem), {bus.id for bus in problem.limited(backward=backward)}
     for layer in problem.network.layers:
@@ -217,7 +217,7 @@ def round_load(layout: Layout, part: str) -> Load:
 
 
 def _rounds(layout: Layout, layer: Layer, blocks: Blocks, links: list[Link], *, backward: bool) -> Floats:
-    """[kinds, rounds]."""
+    """Return [kinds, rounds]: cycles of the blocks of each kind in each round of further windows."""
     problem, name = layout.problem, "weight_round" if backward else "gather"
     timeline, cost, loops = problem.timeline, problem.costs[f"{name}.{layer.id}"], block_loops(problem, layer, name)
     rounds, block = timeline.further_rounds(backward=backward), {"samples": blocks.samples, "count": blocks.columns}
@@ -245,7 +245,7 @@ def _rounds(layout: Layout, layer: Layer, blocks: Blocks, links: list[Link], *, 
 
 
 def _returned_in_rounds(layout: Layout, layer: Layer, blocks: Blocks, bus: Bus) -> Floats:
-    """[kinds, rounds]: a block finds its own neurons in the returned part of the previous window."""
+    """Return [kinds, rounds]: cycles in which a block finds its own neurons in the returned part of the previous window."""
     problem = layout.problem
     timeline, loops = problem.timeline, block_loops(problem, layer, "weight_round")["returned", 0]
     rounds = timeline.further_rounds(backward=True)
@@ -258,9 +258,9 @@ def _returned_in_rounds(layout: Layout, layer: Layer, blocks: Blocks, bus: Bus) 
 
 
 def _of_round(layout: Layout, layer: Layer, blocks: Blocks, name: str, index: int, shown: Any, *, drawn: bool) -> Iterator[tuple[Any, Any]]:
-    """Cycles of every kind of block, and their factors, for the `shown` events of a further window.
+    """Yield cycles of every kind of block, and their factors, for the `shown` events of a further window.
 
-    Events that are `drawn` are not included.
+    With `drawn`, the cycles of events are left out, because they are drawn.
     """
     link, loops = layer.incoming[index], block_loops(layout.problem, layer, name)["incoming", index]
     if link.indexed is not None:
@@ -275,7 +275,7 @@ def _of_round(layout: Layout, layer: Layer, blocks: Blocks, name: str, index: in
 
 
 def limited_sources(buses: Iterable[Bus]) -> dict[Any, list[Bus]]:
-    """Buses by their source."""
+    """Return the buses by their source."""
     found: dict[Any, list[Bus]] = {}
     for bus in buses:
         found.setdefault(bus.source, []).append(bus)

@@ -77,7 +77,7 @@ def supersteps(layout: Layout) -> tuple[SuperstepDraft, ...]:
         *([_row_step(layout, "forward: to streaming memory", "forward")] if segments.rows else []),
         *_loss_steps(layout),
         *([_row_step(layout, "backward: from streaming memory", "backward")] if segments.rows else []),
-        *_again_steps(layout),
+        *_recompute_steps(layout),
         _clock_copy(layout, "backward: start", "backward", segments.number if segments.reruns else 1),
         SuperstepDraft("backward: relays and source gradients", "backward", runs, sources, into_relays),
         _backward_neurons(layout, runs),
@@ -89,7 +89,7 @@ def supersteps(layout: Layout) -> tuple[SuperstepDraft, ...]:
 
 
 def _backward_neurons(layout: Layout, runs: int) -> SuperstepDraft:
-    """Neurons and weight gradients."""
+    """The backward superstep of neurons and weight gradients."""
     neurons = clocked(layout)
     add_blocks(layout, neurons, "backward", layout.problem.network.layers)
     windows = windows_to_blocks(layout, backward=True)
@@ -98,14 +98,14 @@ def _backward_neurons(layout: Layout, runs: int) -> SuperstepDraft:
 
 
 def _initial_states(layout: Layout) -> tuple[SuperstepDraft, ...]:
-    """Copy the states before step 0 to where the first step reads them; with recompute, they are a restored boundary."""
-    problem, held = layout.problem, np.zeros(layout.problem.target.tiles)
+    """Copy the initial states to the addresses that the first step reads; with recompute, a boundary restores them instead."""
+    problem, moved = layout.problem, np.zeros(layout.problem.target.tiles)
     for layer in problem.network.layers:
         where = layout.range_of(layer)
-        np.add.at(held, where.tiles, FLOAT * len(layer.kernel.states) * where.tile_neurons * where.tile_samples)
-    if problem.segment or not held.any():
+        np.add.at(moved, where.tiles, FLOAT * len(layer.kernel.states) * where.tile_neurons * where.tile_samples)
+    if problem.segment or not moved.any():
         return ()
-    local = local_copy_cycles(float(held.max()))
+    local = local_copy_cycles(float(moved.max()))
     return (SuperstepDraft("forward: initial states", "forward", 1, Load(problem), ExchangeTraffic.none(problem), local=local),)
 
 
@@ -163,7 +163,7 @@ def _add_mask_copies(layout: Layout, load: Load) -> None:
         load.add_kinds(where.tiles, kind.reshape(-1), cycles[:, None], shared=True)
 
 
-def _again_steps(layout: Layout) -> tuple[SuperstepDraft, ...]:
+def _recompute_steps(layout: Layout) -> tuple[SuperstepDraft, ...]:
     """Recompute: a segment's initial states are restored, and its forward pass runs a second time."""
     problem, runs = layout.problem, layout.problem.segments.rerun_iterations
     if problem.segment and not runs:
@@ -172,7 +172,7 @@ def _again_steps(layout: Layout) -> tuple[SuperstepDraft, ...]:
         return ()
     relays, neurons = relay_load(layout, "masks", runs), block_load(layout, "forward", runs)
     return (
-        *_counters_kept(layout),
+        *_counter_copies(layout),
         _boundary_step(layout, "recompute: restore", "recompute", problem.segments.number),
         SuperstepDraft("recompute: relays", "recompute", runs, relays, with_clock(layout, masks_to_relays(layout), relays.tiles)),
         *_joined_windows(layout, runs, "recompute"),
@@ -182,23 +182,23 @@ def _again_steps(layout: Layout) -> tuple[SuperstepDraft, ...]:
 
 
 def _row_step(layout: Layout, name: str, part: str) -> SuperstepDraft:
-    """All segments except the last write a row to streaming memory or read it back; before that, the row number changes."""
+    """All segments except the last write a row to streaming memory, or read it back, after the row number has been updated."""
     problem, load = layout.problem, Load(layout.problem)
     load.add_vertices(0, CLOCK_VERTEX, {})
     nothing, local = ExchangeTraffic.none(problem), local_copy_cycles(FLOAT) + CONTROL
     return SuperstepDraft(name, part, problem.segments.number - 1, load, nothing, local=local, row=row_copy(layout))
 
 
-def _counters_kept(layout: Layout) -> tuple[SuperstepDraft, ...]:
-    """Dropped spikes are counted in the first run only: a copy of the counters, and one back."""
-    problem, held = layout.problem, np.zeros(layout.problem.target.tiles)
+def _counter_copies(layout: Layout) -> tuple[SuperstepDraft, ...]:
+    """The second run must not count dropped spikes again: their counters are saved before it and restored after it."""
+    problem, moved = layout.problem, np.zeros(layout.problem.target.tiles)
     for bus in problem.buses:
         lost = bus.events and bus.capacity < bus.source.width
         for relay in layout.relays[bus.source] if lost else ():
-            held[relay.tile] += FLOAT * problem.target.workers
-    if not held.any():
+            moved[relay.tile] += FLOAT * problem.target.workers
+    if not moved.any():
         return ()
-    local = local_copy_cycles(float(held.max()))
+    local = local_copy_cycles(float(moved.max()))
     return (SuperstepDraft("recompute: counters", "recompute", 2, Load(problem), ExchangeTraffic.none(problem), local=local),)
 
 
@@ -293,11 +293,11 @@ def _decision(layout: Layout) -> float:
     return (target.link_sync_cycles if target.chips > 1 else target.sync_cycles) + target.superstep_cycles
 
 
-# ---- who computes what -----------------------------------------------------------------------------------------------
+# ---- loads of supersteps -----------------------------------------------------------------------------------------------
 
 
 def block_load(layout: Layout, part: str, iterations: int | None = None) -> Load:
-    """Blocks of all populations, and the clocks; `iterations` as :class:`Load` takes them."""
+    """The load of the blocks of all populations and of the clocks; `iterations` is passed to :class:`Load`."""
     load = clocked(layout, iterations)
     add_blocks(layout, load, part, layout.problem.network.layers)
     return load

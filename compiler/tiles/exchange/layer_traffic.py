@@ -69,7 +69,7 @@ class StepTraffic:
 
     @classmethod
     def of(cls, plan: PlanTraffic) -> StepTraffic:
-        """Return what a plan says."""
+        """Return the traffic that is stored in a plan."""
         links: dict[str, Flows] = {}
         for kind, sent in plan.links.items():
             links[kind] = Flows()
@@ -79,7 +79,7 @@ class StepTraffic:
         return cls(plan.nodes, plan.flows, sum(by_kind.values(), np.zeros(())), by_kind, links)
 
     def to_plan(self) -> PlanTraffic:
-        """Return the same for a plan."""
+        """Return this traffic in the form in which a plan stores it."""
         links = {
             kind: tuple((source, tuple(sorted(receivers)), size) for (source, receivers), size in flows.bytes.items())
             for kind, flows in self.links.items()

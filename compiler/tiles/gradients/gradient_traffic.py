@@ -1,4 +1,4 @@
-"""Traffic and compute of windowed input gradients outside blocks: reduction, last sums on relays, windows back to the sources."""
+"""Traffic and compute of windowed input gradients outside blocks: reductions, last sums on relays, windows back to the sources."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from snnc.compiler.tiles.vertices.loops import cycles_of
 
 
 def partials_to_sums(layout: Layout) -> ExchangeTraffic:
-    """Before B3: partial products go to the tiles that add them; a tile takes one fragment from each producer of each part."""
+    """Before B3: partial products go to the tiles that add them; a tile receives one fragment from each producer of each part."""
     traffic = ExchangeTraffic.none(layout.problem)
     for reduction in layout.reductions.values():
         table = reduction.table
@@ -32,11 +32,11 @@ def partials_to_sums(layout: Layout) -> ExchangeTraffic:
 
 
 def _partials(layout: Layout, traffic: ExchangeTraffic, table: Mapping[str, Ints], tiles: Ints) -> None:
-    """Partial products of the producers on `tiles`, for one range of samples."""
+    """Add the partial products of the producers on `tiles`, for one range of samples."""
     at = _runs(table["tile"], table["part"])
     tile, first, count = table["tile"][at], table["first"][at], table["producers"][at]
     size: Floats = np.add.reduceat(FLOAT * table["samples"] * table["entries"], at).astype(np.float64)
-    # The producers [first, first + count) of each piece that a tile takes.
+    # The producers [first, first + count) of each piece that a tile receives.
     rows = np.repeat(np.arange(len(size)), count)
     source = tiles[np.repeat(first, count) + np.arange(len(rows)) - np.repeat(np.cumsum(count) - count, count)]
     own = np.bincount(rows, weights=source == tile[rows], minlength=len(size))
@@ -64,14 +64,14 @@ def add_sums_to_relays(layout: Layout, traffic: ExchangeTraffic, buses: Collecti
 
 
 def _runs(*columns: Ints) -> Ints:
-    """Starts of table rows that differ from the previous row; vertices come job by job, tiles and samples ascending in each."""
+    """Return the indices of table rows that differ from the previous row; vertices are sorted by job, then by tile and sample."""
     differs = np.any([np.diff(column) != 0 for column in columns], axis=0)
     found: Ints = np.concatenate([[0], np.flatnonzero(differs) + 1]).astype(np.int64)
     return found
 
 
 def _over_links(layout: Layout, traffic: ExchangeTraffic, source: Ints, to: Ints, size: Floats) -> None:
-    """Bytes that cross chips between tiles, element by element."""
+    """Add bytes that cross chips; the arrays have one element for each pair of tiles."""
     if not layout.several_chips:
         return
     per_chip, chips = layout.problem.target.tiles_per_chip, layout.problem.target.chips
@@ -81,14 +81,14 @@ def _over_links(layout: Layout, traffic: ExchangeTraffic, source: Ints, to: Ints
 
 
 def _by_sample(table: Mapping[str, Ints]) -> dict[str, Ints]:
-    """One row for each sample of each vertex."""
+    """Return the table with one row for each sample of each vertex."""
     rows = np.repeat(np.arange(len(table["tile"])), table["samples"])
     within = np.arange(len(rows)) - np.repeat(np.cumsum(table["samples"]) - table["samples"], table["samples"])
     return {**{name: column[rows] for name, column in table.items()}, "sample": table["sample"][rows] + within}
 
 
 def reduced_bytes(layout: Layout) -> Ints:
-    """Bytes of the sums of stage one on every tile."""
+    """Return the bytes of the sums of stage one on every tile."""
     found = np.zeros(layout.problem.target.tiles, dtype=np.int64)
     for reduction in layout.reductions.values():
         table = reduction.table
@@ -97,7 +97,7 @@ def reduced_bytes(layout: Layout) -> Ints:
 
 
 def add_reduction(layout: Layout, load: Load) -> None:
-    """Stage one: a vertex for each piece."""
+    """Add stage one, a vertex for each piece."""
     problem = layout.problem
     for reduction in layout.reductions.values():
         table = reduction.table
@@ -106,7 +106,7 @@ def add_reduction(layout: Layout, load: Load) -> None:
 
 
 def add_last_sums(layout: Layout, load: Load) -> None:
-    """Stage two, on the relays: all workers of a tile share the shown entries."""
+    """Add stage two, on the relays, where all workers of a tile share the entries of the window."""
     problem = layout.problem
     for bus_id, reduction in layout.reductions.items():
         bus, relays = problem.bus[bus_id], layout.relays[layout.problem.bus[bus_id].source]
@@ -117,7 +117,7 @@ def add_last_sums(layout: Layout, load: Load) -> None:
 
 
 def add_sums_of_rounds(layout: Layout, load: Load, buses: Collection[Bus], rounds: Rounds) -> None:
-    """Stage two for the window before each further window."""
+    """Add stage two for the window that precedes each further window."""
     problem = layout.problem
     for bus_id, reduction in layout.reductions.items():
         bus, relays = problem.bus[bus_id], layout.relays[problem.bus[bus_id].source]
@@ -129,9 +129,9 @@ def add_sums_of_rounds(layout: Layout, load: Load, buses: Collection[Bus], round
 
 
 def last_sums(problem: MappingProblem, shown: Ints, relays: tuple[tuple[int, int], ...], parts: int) -> Floats:
-    """[relays, iterations]: worker cycles of the slowest worker; of each relay its first sample and their number.
+    """Return [relays, iterations]: worker cycles of the slowest worker.
 
-    `shown` are the pairs of entries of each sample and iteration.
+    `shown` are the pairs of entries in each sample and iteration; `relays` are the first sample of each relay, and its number of samples.
     """
     vertex, workers, found = gradient_window(problem.costs), problem.target.workers, np.zeros((len(relays), shown.shape[1]))
     firsts, counts = np.array(relays, dtype=np.int64).T
@@ -147,7 +147,7 @@ def last_sums(problem: MappingProblem, shown: Ints, relays: tuple[tuple[int, int
 
 
 def _pairs_shown(problem: MappingProblem, bus: Bus) -> Ints:
-    """[samples, iterations]: pairs of entries shown in the previous iteration, which is k + 1."""
+    """Return [samples, iterations]: pairs of entries in the window of the previous iteration, which is k + 1 in the backward pass."""
     timeline = problem.timeline
     found: Ints = timeline.placed((timeline.entries(bus) + 1) // 2, timeline.first(bus) - 1).T
     return found

@@ -1,4 +1,4 @@
-"""The reduction of partial input gradients: which tile adds which of them.
+"""The reduction of partial input gradients: it assigns them to the tiles that add them.
 
 A target block multiplies the entries of a backward window (neurons that spiked or are near the threshold) with its own columns of the
 weights; the partial products of all column groups must be added. Stage one adds them in `parts` groups of producers, every group's
@@ -65,14 +65,14 @@ class Job:
 
 
 def returning(problem: MappingProblem, bus: Bus) -> tuple[Link, ...]:
-    """Links that read `bus` and send its source's gradient back in windows."""
+    """Return the links that read `bus` and send the gradient of its source back in windows."""
     return problem.returned.get(bus.id, ())
 
 
 def producer_tiles(problem: MappingProblem, bus: Bus, ranges: Mapping[str, TileRange]) -> dict[tuple[int, int], Ints]:
-    """Tile of every column group that makes partial products for `bus`, in the order connection, tile, neuron.
+    """Return the tile of every column group that forms partial products for `bus`, in the order connection, tile, neuron.
 
-    Returned by range of samples, the largest ranges that no replica of a target cuts.
+    The keys are ranges of samples (first, count): the largest that are not split between replicas of a target.
     """
     targets = [ranges[link.target] for link in returning(problem, bus)]
     edges = sorted({0, problem.batch, *(first for where in targets for first, _ in where.samples)})
@@ -117,12 +117,12 @@ def _work_by_chip(problem: MappingProblem, buses: Sequence[Bus], producers: Mapp
 
 
 def _work(problem: MappingProblem, bus: Bus, producers: int, samples: int) -> float:
-    """Worker cycles of adding up the windows of `samples` samples, rows of few producers being mostly set-up."""
+    """Return the worker cycles of adding up the windows of `samples` samples; with few producers, most of them are set-up."""
     return samples * bus.gradient_capacity / 2 * float(reduce_partials(problem.costs).trip(PAIRS, {"producers": producers}))
 
 
 def choose_parts(problem: MappingProblem, bus: Bus, producers: int, samples: int, tiles: float, relay_samples: int) -> int:
-    """Number of parts with the least predicted time of both stages, with `tiles` tiles for stage one of `samples` samples."""
+    """Return the number of parts with the shortest predicted time of both stages; stage one has `tiles` tiles for `samples` samples."""
     target, capacity = problem.target, bus.gradient_capacity
     parts = np.arange(1, producers + 1)
     each = np.maximum(samples * capacity * parts / max(tiles, 1.0), 2.0)
@@ -135,7 +135,7 @@ def choose_parts(problem: MappingProblem, bus: Bus, producers: int, samples: int
 
 
 def _stage(problem: MappingProblem, pair: Any, inner: Ints | Floats, elements: Floats) -> Floats:
-    """Cycles in which a tile receives `inner` rows of `elements` floats, and adds them with so many worker cycles for a `pair`."""
+    """Return the cycles in which a tile receives and adds `inner` rows of `elements` floats; two elements take `pair` worker cycles."""
     target = problem.target
     exchange = inner * elements * FLOAT / target.exchange_bytes_per_cycle + target.fragment_cycles * inner
     found: Floats = exchange + (elements / 2) * pair
@@ -143,7 +143,7 @@ def _stage(problem: MappingProblem, pair: Any, inner: Ints | Floats, elements: F
 
 
 def _jobs(problem: MappingProblem, bus: Bus, producers: Mapping[tuple[int, int], Ints], parts: int) -> list[Job]:
-    """Cut the producers into `parts`, where their chip changes if that gives every range of samples as many."""
+    """Cut the producers into `parts`: at changes of the chip if all ranges of samples then have equally many parts, else evenly."""
     per_chip = problem.target.tiles_per_chip
     cuts = {samples: list(_cut(tiles // per_chip, parts)) for samples, tiles in producers.items()}
     if len({len(cut) for cut in cuts.values()}) > 1:
@@ -177,7 +177,7 @@ def _tiles_of_jobs(problem: MappingProblem, jobs: Sequence[Job]) -> Iterator[tup
 
 
 def _vertices(job: Job, first: int, stop: int, workers: int) -> Ints:
-    """Cut the windows of a job over all workers of its tiles: whole samples, or pieces of one. Rows are those of :data:`COLUMNS`."""
+    """Distribute the windows of a job over all workers of its tiles, as whole samples or pieces of one; rows follow :data:`COLUMNS`."""
     capacity = job.bus.gradient_capacity
     pairs = int(ceil_div(capacity, 2))
     most = (stop - first) * workers

@@ -1,8 +1,9 @@
-"""Packs rows of weights into one piece per receiver before they are sent, so that tiles of a source read few pieces.
+"""Pack rows of weights into one piece per receiver before they are sent, so that tiles of a source read few pieces.
 
 The tiles of a target are cut into bundles. Each tile of a bundle stands for a part of the source's tiles: it collects their rows from all
-tiles of its bundle and puts what one tile of the source reads in one piece. Such a tile then reads a piece from each bundle, in place of
-one or two from each column group: with square roots of tiles in a bundle, either side reads about as many.
+tiles of its bundle, and places the rows for one tile of the source next to each other, as one piece. A tile of the source then reads one
+piece from each bundle instead of one or two from each column group. If the number of tiles in a bundle is the square root of their total
+number, tiles of the source and of the target read about equally many pieces.
 docs/decisions/0025-packed-weight-rows.md has the reasons.
 """
 
@@ -30,7 +31,7 @@ WORTH: Final = 2
 NOTABLE: Final = 0.05
 """Packing is tried only if the estimated code for rows of weights takes this fraction of a tile or more."""
 Runs: TypeAlias = tuple[tuple[int, int], ...]
-"""Tiles of the source that follow each other with the same neurons: their number, and neurons of each."""
+"""Runs of consecutive tiles of the source with equally many neurons: the number of tiles, and of neurons on each."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,9 +43,9 @@ class Packing:
     inputs
         Rows of the weights: neurons of the source.
     source, target
-        Where the two populations lie.
+        Tile ranges of the two populations.
     bundles
-        Into how many runs of tiles a replica of the target is cut, as :func:`snnc.compiler.tiles.placement.grouping.split` cuts.
+        Number of runs of tiles into which :func:`snnc.compiler.tiles.placement.grouping.split` cuts a replica of the target.
     """
 
     inputs: int
@@ -64,7 +65,7 @@ class Packing:
 
     @cached_property
     def edges(self) -> Ints:
-        """Place of the first tile of each bundle, and the number of tiles."""
+        """Index of the first tile of each bundle, followed by the number of tiles."""
         return _edges(self.target.width, self.bundles)
 
     @cached_property
@@ -78,7 +79,7 @@ class Packing:
         return np.add.reduceat(self.target.neurons, self.edges[:-1])
 
     def parts(self, size: int) -> Ints:
-        """First tile of the source, for each tile of a bundle of `size`, whose rows that tile packs; then the number of source tiles."""
+        """Return, for each tile of a bundle of `size`, the first source tile whose rows it packs; then the number of source tiles."""
         return _edges(self.source.width, size)
 
     @cached_property
@@ -107,7 +108,7 @@ class Packing:
         return np.tile(FLOAT * self.elements, len(self.readers))
 
     def widths(self, bundle: int) -> tuple[int, ...]:
-        """Columns of each piece of rows that a bundle has: of each column group, those in pairs and the last of an odd number."""
+        """Return the columns of each piece of rows in a bundle: for each column group, the paired ones, and the last of an odd number."""
         found: list[int] = []
         for neurons in self.target.neurons[self.edges[bundle] : self.edges[bundle + 1]].tolist():
             for _, count in split(neurons, int(column_groups(neurons, self.target.columns))):
@@ -115,7 +116,7 @@ class Packing:
         return tuple(found)
 
     def runs(self, tile: int) -> Runs:
-        """Source tiles whose rows tile number `tile` packs; those with the same number of neurons are one run."""
+        """Return the runs of source tiles whose rows tile number `tile` packs."""
         begin, end = (int(edge[tile]) for edge in self.part_of)
         neurons = self.source.neurons[begin:end]
         starts = np.flatnonzero(np.append(True, np.diff(neurons) != 0))
@@ -142,7 +143,7 @@ def _ends(edges: Ints) -> tuple[list[int], list[int]]:
 
 
 def saves_room(problem: MappingProblem) -> bool:
-    """Whether code for the rows that a tile reads, a piece for each neuron or tile of its targets, may exceed :data:`NOTABLE`.
+    """Whether the code for the rows that a tile reads may exceed :data:`NOTABLE`: a piece for each neuron or tile of its targets.
 
     Rows of float16 numbers are not packed: their pieces would begin inside words.
     """
@@ -165,7 +166,7 @@ def packings(layout: Layout) -> Iterator[tuple[Link, Packing]]:
 
 
 def packing_of(layout: Layout, link: Link) -> Packing | None:
-    """How the rows of `link` are packed; None where they are not."""
+    """Return how the rows of `link` are packed; None if they are not."""
     problem = layout.problem
     if not (problem.packed and problem.training and link.dense and problem.copies(link)):
         return None
@@ -175,31 +176,31 @@ def packing_of(layout: Layout, link: Link) -> Packing | None:
 
 
 def bundles_of(problem: MappingProblem, source: TileRange, target: TileRange) -> int:
-    """Number of bundles with the fewest bytes of exchange code and packed rows; 0 if packing saves few pieces."""
+    """Return the number of bundles with the fewest bytes of exchange code and packed rows; 0 if packing saves few pieces."""
     each, sizes = row_pieces(target).mean(), np.arange(1, min(source.width, target.width) + 1)
     bundles = np.unique(ceil_div(target.width, sizes))
     largest, smallest = ceil_div(target.width, bundles), target.width // bundles
     pieces = each * (largest - 1) + bundles
     rows = ceil_div(source.width, np.minimum(smallest, source.width)) * int(source.neurons.max())
-    held = FLOAT * rows * largest * int(target.neurons.max())
-    best = int(np.argmin(problem.target.fragment_code_bytes * pieces + held))
+    packed = FLOAT * rows * largest * int(target.neurons.max())
+    best = int(np.argmin(problem.target.fragment_code_bytes * pieces + packed))
     return int(bundles[best]) if WORTH * pieces[best] <= each * target.width else 0
 
 
 def nearest(source: TileRange, target: TileRange, replica: int) -> int:
-    """The target's replica whose weights a replica of the source copies."""
+    """Return the replica of the target whose weights a replica of the source copies."""
     return replica * target.replicas // source.replicas
 
 
 def group_sizes(target: TileRange) -> tuple[Ints, Ints, Ints]:
-    """For each tile of a replica: columns of the smaller groups, number of larger groups (one column more), number of smaller groups."""
+    """Return, for each tile of a replica, the columns of smaller groups, the number of larger groups (one column more), and of smaller."""
     groups = np.maximum(column_groups(target.neurons, target.columns), 1)
     larger = target.neurons % groups
     return target.neurons // groups, larger, groups - larger
 
 
 def row_pieces(target: TileRange) -> Ints:
-    """Pieces of some rows on each tile of a replica: one for each column group, two if its columns are odd and more than one."""
+    """Return the pieces of some rows on each tile of a replica: one per column group, two if its columns are odd and more than one."""
     size, larger, smaller = group_sizes(target)
 
     def pieces(columns: Ints) -> Ints:
@@ -213,7 +214,7 @@ def row_pieces(target: TileRange) -> Ints:
 
 
 def rows_to_bundles(layout: Layout) -> tuple[ExchangeTraffic, Load] | None:
-    """Exchange and work of packing: tiles collect the rows of their part from their bundle. None if nothing is packed."""
+    """Return exchange and work of packing, in which tiles collect the rows of their part from their bundle; None if nothing is packed."""
     found = list(packings(layout))
     if not found:
         return None
@@ -250,7 +251,7 @@ def _collect(layout: Layout, traffic: ExchangeTraffic, packing: Packing, replica
 
 
 def _cycles(problem: MappingProblem, widths: tuple[int, ...], runs: Runs) -> float:
-    """Worker cycles of the vertex that packs rows: its busiest worker, as the codelet shares the elements."""
+    """Return the worker cycles of the busiest worker of a vertex that packs rows, with the codelet's distribution of elements."""
     workers = problem.target.workers
     width, (number, count) = np.array(widths, dtype=np.int64), np.array(runs, dtype=np.int64).T
     before = np.append(0, np.cumsum(number * count))
@@ -280,13 +281,13 @@ def packed_to_source(layout: Layout, traffic: ExchangeTraffic, packing: Packing)
             for bundle, size in enumerate(sizes.tolist()):
                 packed = packing.edges[bundle] + member[size]
                 away = tiles[packed] != mine
-                held = FLOAT * source.neurons * columns[bundle]
-                traffic.add(mine, held * away, away)
+                size_of_rows = FLOAT * source.neurons * columns[bundle]
+                traffic.add(mine, size_of_rows * away, away)
                 if readers == 1:
-                    np.add.at(traffic.sent, tiles[packed], held * away)
+                    np.add.at(traffic.sent, tiles[packed], size_of_rows * away)
                 moved[packed[away]] = True
                 if layout.several_chips:
-                    _over_links(layout, traffic, (tiles[packed], mine), held)
+                    _over_links(layout, traffic, (tiles[packed], mine), size_of_rows)
         if readers > 1:
             traffic.sent[tiles] += FLOAT * packing.elements * moved
 

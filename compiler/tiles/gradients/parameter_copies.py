@@ -21,8 +21,9 @@ from snnc.compiler.tiles.vertices.loops import cycles_of
 from snnc.compiler.tiles.vertices.parameter_vertices import weight_rows
 
 LOCAL_START: Final = 288.0
-"""Tile cycles of a copy inside a tile in addition to its bytes, and bytes per cycle: Poplar profiles (facts on the machine)."""
+"""Tile cycles of a copy inside a tile, in addition to those of its bytes; from Poplar profiles."""
 LOCAL_BYTES: Final = 8.0
+"""Bytes per tile cycle of a copy inside a tile; from Poplar profiles."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +35,7 @@ class Move:
 
     @classmethod
     def none(cls, layout: Layout) -> Move:
-        """Nothing is copied."""
+        """Return a move that copies nothing."""
         return cls(ExchangeTraffic.none(layout.problem), np.zeros(layout.problem.target.tiles))
 
     @property
@@ -117,9 +118,9 @@ def _pairs(layout: Layout, move: Move, source: TileRange, target: TileRange) -> 
 def weights_to_sources(layout: Layout) -> tuple[ExchangeTraffic, Load] | None:
     """Each tile of a source that needs its gradient reads its rows of the weights and writes them in the order of the targets.
 
-    Rows of neighbouring neurons follow each other in a column group of the target, the paired columns and the last of an odd number
-    each, so a column group is one piece or two; packed rows are one piece from each bundle of the target's tiles. All workers of the
-    tile share the work.
+    In a column group of the target, the rows of neighbouring neurons follow each other, separately for paired columns and for the last
+    column of an odd number, so a column group sends one piece or two; packed rows are one piece from each bundle of the target's tiles. All
+    workers of the tile share the work.
     """
     problem = layout.problem
     links = [link for link in problem.network.links if link.dense and problem.copies(link)] if problem.training else []

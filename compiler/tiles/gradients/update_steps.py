@@ -33,7 +33,7 @@ from snnc.compiler.tiles.vertices.vertex_spec import VertexSpec
 
 
 def update_steps(layout: Layout) -> tuple[SuperstepDraft, ...]:
-    """Private gradients of replicated populations are summed first, those of shared weights by their owners; then the optimiser."""
+    """Return the supersteps up to the optimiser: sums of private gradients, sums of shared gradients on their owners, and the optimiser."""
     nothing, layers = ExchangeTraffic.none(layout.problem), layout.problem.network.layers
     replicated = any(where.replicas > 1 for where in layout.placement.ranges)
     optimiser = _loaded(_add_update, layout)
@@ -52,7 +52,7 @@ def update_steps(layout: Layout) -> tuple[SuperstepDraft, ...]:
 
 
 def copy_steps(layout: Layout) -> Iterator[SuperstepDraft]:
-    """New weights go to all replicas, then to all that read them, rows perhaps packed; copies of one kind are one exchange."""
+    """Yield the supersteps that copy new weights to all replicas, then to all readers, one exchange per kind; rows may be packed first."""
     replicas, numbers = weights_to_replicas(layout), numbers_to_readers(layout)
     if replicas is not None:
         yield SuperstepDraft("update: replicas", "update", 1, Load(layout.problem), replicas)
@@ -69,7 +69,7 @@ def copy_steps(layout: Layout) -> Iterator[SuperstepDraft]:
 
 
 def least_update(layout: Layout, layer: Layer) -> Floats:
-    """Lower bound of the update's supersteps on the tiles of one population, with estimated tables: [supersteps] cycles."""
+    """Return lower bounds of the cycles of the update's supersteps on the tiles of one population, with estimated tables."""
     traffic, target = gradients_to_owners(layout, (layer,)), layout.problem.target
     exchange = np.ceil(traffic.received / target.exchange_bytes_per_cycle) + target.fragment_cycles * traffic.fragments
     found = [float(exchange.max())]
@@ -112,18 +112,18 @@ def _add_private(layout: Layout, layers: Sequence[Layer], load: Load | Work) -> 
 
 
 def _add_update(layout: Layout, layers: Sequence[Layer], load: Load | Work) -> None:
-    """The first block of each column group sums gradients and updates its share of a parameter; those of all neurons on one tile."""
+    """The first block of each column group sums gradients and updates its share of a parameter; one tile updates the shared parameters."""
     vertex = update(layout.problem.costs, layout.problem.network.moments)
     _add_shares(layout, layers, load, vertex, sums=not layout.problem.network.square)
 
 
 def _add_squares(layout: Layout, layers: Sequence[Layer], load: Load | Work) -> None:
-    """The same sum of gradients before a clipped update, and the squares of the sums."""
+    """Add the same sums of gradients before a clipped update, and the squares of the sums."""
     _add_shares(layout, layers, load, squares(layout.problem.costs), sums=True)
 
 
 def _add_shares(layout: Layout, layers: Sequence[Layer], load: Load | Work, vertex: VertexSpec, *, sums: bool) -> None:
-    """Vertices that hold a share of a parameter's sum of gradients each, and perhaps form the sums."""
+    """Add vertices that each process a share of a parameter's summed gradients; with `sums`, they also form the sums."""
     problem = layout.problem
     halves = problem.network.rounding is not None
     half = update_half(problem.costs, problem.network.moments) if vertex.name == "update" and halves else vertex
@@ -141,7 +141,7 @@ def _add_shares(layout: Layout, layers: Sequence[Layer], load: Load | Work, vert
 
 
 def _summed(problem: MappingProblem, elements: Any, parts: Any) -> dict[str, Any]:
-    """Amounts of a worker that adds up `parts` gradients of its share of so many elements: whole pairs."""
+    """Return the amounts of a worker that adds up `parts` gradients for its share of `elements`, a whole number of pairs."""
     return {"count": 2 * ceil_div(ceil_div(elements, 2), problem.target.workers), **summands(parts)}
 
 

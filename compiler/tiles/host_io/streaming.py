@@ -1,7 +1,7 @@
 """Streaming memory: the data that segmented sequences keep there, and the cycles of copying it.
 
-A row holds the initial states of a segment, or its history. It is copied as 32-bit words and, for lists of 16-bit ids, as half words: one
-copy per chip of each. A copy waits for all chips and takes the rate of streaming memory, or the time of its busiest tile if that is longer
+A row holds the initial states of a segment, or its history. It is copied as 32-bit words and, for lists of 16-bit ids, as half words, with
+one copy per chip for each. A copy waits for all chips and runs at the rate of streaming memory, or of its busiest tile if that is slower
 (docs/reference/emulator.md).
 """
 
@@ -20,7 +20,7 @@ from snnc.compiler.tiles.placement.grouping import Floats, Ints, even_neurons, m
 from snnc.compiler.tiles.relays.buses import COUNT_BYTES, id_bytes, sequence_bytes
 
 ROW_BYTES: Final = 1 << 27
-"""Maximum bytes of a row: longer ones are cut (the documented limit of a stream's buffer; a remote buffer is made of two streams)."""
+"""Maximum bytes of a row; longer ones are divided. It is the documented limit of a stream's buffer: a remote buffer has two streams."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +32,7 @@ class TileRowShare:
 
     @classmethod
     def none(cls, tiles: int) -> TileRowShare:
-        """Nothing."""
+        """Return an empty share."""
         return cls(np.zeros(tiles), np.zeros(tiles))
 
     def add(self, tiles: Ints | int, size: Floats | Ints | float, pieces: Ints | int) -> None:
@@ -85,8 +85,8 @@ def row_shares(layout: Layout) -> tuple[TileRowShare, TileRowShare]:
             _add_boundary(layout, layer, words)
     for source, relays in layout.relays.items():
         where, samples = np.array([r.tile for r in relays]), np.array([r.samples for r in relays])
-        for size, small in _relayed(layout, source, history=history):
-            (halves if small else words).add(where, samples * size, 1)
+        for size, half_words in _relayed(layout, source, history=history):
+            (halves if half_words else words).add(where, samples * size, 1)
     return words, halves
 
 

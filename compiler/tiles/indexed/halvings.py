@@ -10,13 +10,13 @@ from snnc.compiler.tiles.placement.grouping import Ints
 
 
 def halvings(ids: Ints) -> Ints:
-    """Steps of a bisection over this many ids: the bits of that number."""
+    """Return the number of steps of a bisection over `ids` ids: the bits of that number."""
     found: Ints = np.frexp(ids.astype(np.float64))[1].astype(np.int64)
     return found
 
 
 def expected_halvings(mean: float) -> float:
-    """Expected halvings of a search in N ids, ``floor(log2 N) + 1``, for N of Poisson distribution (normal approximation).
+    """Return the expected halvings of a search in N ids, ``floor(log2 N) + 1``, for Poisson-distributed N (normal approximation).
 
     Examples
     --------

@@ -108,7 +108,7 @@ def _by_rate(tables: IndexTables, rate: Floats) -> tuple[Floats, Floats, Floats]
 
 
 def held_exactly(found: dict[str, Any], groups: Ints) -> TableAmounts:
-    """What tiles hold of which tile i has the next ``groups[i]`` groups, from the :func:`amounts` of all groups."""
+    """Return the amounts of tiles from the :func:`amounts` of all groups; tile i has the next ``groups[i]`` groups."""
     start = np.concatenate([[0], np.cumsum(groups)[:-1]])
     return TableAmounts(
         {name: np.maximum.reduceat(values, start) for name, values in found.items()},

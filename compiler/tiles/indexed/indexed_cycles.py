@@ -17,25 +17,25 @@ from snnc.compiler.tiles.problem import MappingProblem
 TABLES: Final = "tables"
 """The category of memory that tables are counted in."""
 Holdings: TypeAlias = Callable[[IndexedLink, Side], TableAmounts]
-"""What the tables of a connection hold on each tile."""
+"""Returns the amounts in a connection's tables on each tile."""
 
 
 def estimated(neurons: Any, groups: Any) -> Holdings:
-    """Holdings of tiles with `neurons` in `groups` column groups before anything is placed."""
+    """Return the estimated amounts of tiles with `neurons` in `groups` column groups, before anything is placed."""
     return lambda link, side: link.estimated(side, neurons, groups)
 
 
 def chunks(samples: Any) -> Any:
-    """Times that the source gradient walks through its tables: for 8, 2 or 1 samples at once."""
+    """Return how often the source gradient walks through its tables; a walk covers 8, 2 or 1 samples."""
     rest = samples % 8
     return samples // 8 + rest // 2 + rest % 2
 
 
 def source_amounts(link: Link, held: dict[str, Any], columns: Any, samples: Any) -> dict[str, Any]:
-    """Amounts of one connection on its source's side; a maximum walks once through its table."""
+    """Return the amounts of one connection on its source's side; a maximum walks through its table only once."""
     rounds = 1 if link.chooses else chunks(samples)
     return {
-        "founds": rounds * columns,
+        "found_rows": rounds * columns,
         "singles": rounds * held["singles"],
         "runs": rounds * held["runs"],
         "values": rounds * held["values"],
@@ -44,10 +44,10 @@ def source_amounts(link: Link, held: dict[str, Any], columns: Any, samples: Any)
 
 
 def keys_passed(events: Any) -> Any:
-    """Part of a table's keys that a search for the events of a sample walks past, in the mean.
+    """Return the mean fraction of a table's keys that a search for the events of a sample passes.
 
-    Events and keys both ascend, and the search ends with either list: where they lie anywhere among each other, 1 / (events + 1) of the
-    keys are behind the last event.
+    Events and keys are sorted, and the search ends where the first of the two lists ends. If their order relative to each other is
+    random, a fraction 1 / (events + 1) of the keys comes after the last event.
 
     Examples
     --------
@@ -58,11 +58,12 @@ def keys_passed(events: Any) -> Any:
 
 
 def target_amounts(link: Link, held: dict[str, Any], samples: Any, events: Any, passed: Any, usual: float = 0.0) -> dict[str, Any]:
-    """Amounts of one connection on its target's side, for `events` events per sample.
+    """Return the amounts of one connection on its target's side, for `events` events per sample.
 
-    `passed` is the part of a table's keys that their search walks past, see :func:`keys_passed`; `usual` is the mean number of events: how
-    long it takes to find the first that may reach a block hardly depends on their number. A block walks through the events from its first
-    source to its last, and past one more. Keys are after the last event only where its sources reach as far as those of all.
+    `passed` is the fraction of a table's keys that the search for these events passes, see :func:`keys_passed`. `usual` is the mean number
+    of events; the binary search for a block's first event is priced by it, since its length hardly depends on the number of events.
+    A block then walks through the events from its first source to its last, and reads one more. Keys can come after the last event only if
+    the block's sources extend to the end of all sources.
     """
     biased = (held["bias_singles"] + held["bias_runs"]) > 0
     part, lookups = 1.0, held["span"]
@@ -72,7 +73,7 @@ def target_amounts(link: Link, held: dict[str, Any], samples: Any, events: Any, 
     return {
         "searches": samples * held["searched"] * expected_halvings(usual) if link.events else 0,
         "lookups": samples * lookups,
-        "founds": samples * (part * held["span"] + biased),
+        "found_rows": samples * (part * held["span"] + biased),
         "singles": samples * (part * held["singles"] + held["bias_singles"]),
         "runs": samples * (part * held["runs"] + held["bias_runs"]),
         "values": samples * (part * held["values"] + held["bias_values"]),
@@ -80,13 +81,13 @@ def target_amounts(link: Link, held: dict[str, Any], samples: Any, events: Any, 
 
 
 def more_amounts(link: Link, held: dict[str, Any], *, events: float = 0.0, passed: float = 0.0) -> dict[str, Any]:
-    """What `events` more in a sample, or keys that are walked past, add to :func:`target_amounts`."""
+    """Return the increase of :func:`target_amounts` for `events` more events in a sample, or for a fraction `passed` of the keys."""
     more, less = target_amounts(link, held, 1, events, passed), target_amounts(link, held, 1, 0.0, 0.0)
     return {name: more[name] - less[name] for name in more}
 
 
 def rows_read(layer: Layer, holdings: Holdings) -> Any:
-    """Targets whose deltas a tile of `layer` reads for its indexed connections."""
+    """Return the number of targets whose deltas a tile of `layer` reads for its indexed connections."""
     links = [link.indexed for link in layer.outgoing if link.indexed is not None and link.input_gradient]
     return sum(holdings(link, "source").total["read"] for link in links)
 
@@ -94,10 +95,10 @@ def rows_read(layer: Layer, holdings: Holdings) -> Any:
 def indexed_bytes(
     problem: MappingProblem, layer: Layer, neurons: Any, samples: Any, shares: Any, holdings: Holdings
 ) -> dict[tuple[str, str], Any]:
-    """Bytes by category and lifetime: tables, copies of weights, private gradients for each of `shares`; without what it owns."""
+    """Return bytes by category and lifetime: tables, copies of weights, private gradients for each of `shares`; without owned weights."""
     tables, weights, gradients = ((name, "always") for name in (TABLES, "weights", "gradients"))
     private, copies = ("gradients", "shared gradients"), ("weights", "copies of numbers")
-    # The backward pass forms gradients of a target's weights without them; where it runs forward again, they are read until it ends.
+    # The gradients of a target's weights do not need the weights. If the backward pass runs forward again, it reads them until its end.
     read = copies if problem.segment else ("weights", "copies read forward")
     found: dict[tuple[str, str], Any] = dict.fromkeys((tables, weights, gradients, private, copies, read), 0)
     for link in layer.incoming:
@@ -107,8 +108,8 @@ def indexed_bytes(
             copied = read if link.weight_gradient else weights
             found[copied] = found[copied] + FLOAT * held["size"]
             if link.chooses:
-                kept = samples if link.events else shares
-                found[weights] = found[weights] + FLOAT * neurons * kept
+                choices = samples if link.events else shares
+                found[weights] = found[weights] + FLOAT * neurons * choices
                 if link.read_backward and problem.training:
                     found[gradients] = found[gradients] + FLOAT * neurons * (2 * samples + (0 if link.events else shares))
             if link.weight_gradient:
@@ -123,18 +124,21 @@ def indexed_bytes(
 
 
 def owned_estimate(problem: MappingProblem, layer: Layer, neurons: Any, replicas: Any) -> dict[tuple[str, str], Any]:
-    """Bytes by category and lifetime of weights that a tile owns, when all tiles of `layer` own alike."""
+    """Return the bytes, by category and lifetime, of the weights that a tile owns if all tiles of `layer` own equally many."""
     links = [(link, link.indexed.owned * neurons / (layer.neurons * replicas)) for link in layer.incoming if link.indexed is not None]
     learned = sum(owned for link, owned in links if link.weight_gradient)
     numbers = owned_numbers(problem, sum(owned for _, owned in links), learned)
-    return {kept: np.ceil(FLOAT * number).astype(np.int64) for kept, number in numbers.items()}
+    return {category: np.ceil(FLOAT * number).astype(np.int64) for category, number in numbers.items()}
 
 
 def owned_numbers(problem: MappingProblem, owned: Any, learned: Any) -> dict[tuple[str, str], Any]:
-    """Numbers by category and lifetime for `owned` weights of which `learned` are updated: every worker sums a share of the gradients."""
+    """Return how many numbers `owned` weights need, by category and lifetime; `learned` of them are updated.
+
+    Every worker sums a share of the gradients.
+    """
     return {
         ("weights", "always"): owned,
         ("gradients", "always"): learned,
         ("gradients", "sums of shared gradients"): (problem.target.workers - 1) * learned,
-        ("optimiser", "always"): problem.network.kept * learned,
+        ("optimiser", "always"): problem.network.optimiser_values * learned,
     }

@@ -30,7 +30,7 @@ from snnc.compiler.tiles.schedule.timeline import EventTimeline, Rounds
 from snnc.compiler.tiles.vertices.cost import CodeletCost
 
 Windows: TypeAlias = Literal["whole", "first", "last", "further forward", "further backward"]
-"""What blocks read of a step: all spikes, its first window (backward), its last one (forward), or each of its further windows."""
+"""The spikes of a step that blocks read: all, its first window (backward), its last one (forward), or each of its further windows."""
 LARGEST: Final = 40_000_000
 """Numbers of an array that is made for this; larger connections are charged by the mean."""
 TINY: Final = 1e-9
@@ -77,7 +77,7 @@ def drawn_cycles(layout: Layout, link: Link, blocks: Blocks, cost: CodeletCost, 
 
 
 def _lookups(tables: IndexTables, read: WindowSpikes, first: Ints, count: Ints) -> Iterator[tuple[Ints, Any, Floats]]:
-    """Ranges of samples ``[first, first + count)`` that have none in common, what they send, and how much of it groups look up."""
+    """Yield disjoint ranges of samples ``[first, first + count)``, their spikes, and how many of these each group looks up."""
     for disjoint in _disjoint(first, count):
         range_of = np.full(read.samples, -1)
         for place, number in enumerate(disjoint.tolist()):
@@ -112,14 +112,14 @@ def _disjoint(first: Ints, count: Ints) -> Iterator[Ints]:
 
 @dataclass(frozen=True, eq=False)
 class WindowSpikes:
-    """What blocks read of a bus.
+    """The spikes that blocks read from a bus.
 
     Attributes
     ----------
     spikes
         Sparse [values, rows x samples].
     samples
-        Of a batch.
+        Samples of a batch.
     row
         Row of every iteration or round, -1 where nothing is shown.
     """
@@ -145,7 +145,7 @@ class WindowSpikes:
 
 
 def _read(problem: MappingProblem, bus: Bus, windows: Windows) -> WindowSpikes:
-    """What blocks read of each iteration, or of each round: all that a step sends, or what a window holds."""
+    """Return the spikes that blocks read in each iteration or round: all spikes of a step, or those of a window."""
     from scipy.sparse import csc_array
 
     timeline = problem.timeline
@@ -165,7 +165,7 @@ def _read(problem: MappingProblem, bus: Bus, windows: Windows) -> WindowSpikes:
     held = np.diff(every.indptr)
     rank = np.arange(every.nnz) - np.repeat(every.indptr[:-1], held)
     of = 1 + np.repeat(np.arange(spikes.shape[1]), held)
-    number = rank // timeline.room(bus, backward=windows in ("first", "further backward"))
+    number = rank // timeline.capacity(bus, backward=windows in ("first", "further backward"))
     at = np.where(number < place.shape[1], place[of, np.minimum(number, place.shape[1] - 1)], 0)
     shown = at > 0
     kept = csc_array((every.data[shown], (every.indices[shown], at[shown] - 1)), shape=(spikes.shape[0], column.size)).tocsr()

@@ -57,11 +57,11 @@ class IndexedLink:
         return _profile(self.map, "source")
 
     def estimated(self, side: Side, neurons: Any, groups: Any) -> TableAmounts:
-        """What tiles with `neurons` in `groups` column groups hold, about."""
+        """Estimate the amounts of tiles with `neurons` in `groups` column groups."""
         return (self._target if side == "target" else self._source).held(neurons, groups)
 
     def tables(self, side: Side, where: TileRange) -> IndexTables:
-        """The tables of one replica of a population that lies there."""
+        """Return the tables of one replica of a population that is placed there."""
         key = (side, where.neurons.tobytes(), where.columns)
         if key not in self._tables:
             first, count = _groups(where)
@@ -72,7 +72,7 @@ class IndexedLink:
         return self._tables[key]
 
     def form(self, side: Side, where: TileRange) -> TableForm:
-        """What vertices that read the tables of a population that is placed there are printed from."""
+        """Return the form of the tables of a population that is placed there."""
         key = (side, where.neurons.tobytes(), where.columns)
         if key not in self._forms:
             self._forms[key] = self.tables(side, where).form
@@ -80,16 +80,16 @@ class IndexedLink:
 
     @property
     def estimated_form(self) -> TableForm:
-        """The same of no placement in particular."""
+        """The form before anything is placed."""
         return TableForm(single=self.map.length == 1)
 
     def held(self, side: Side, where: TileRange, rate: Floats | None = None) -> TableAmounts:
-        """What every tile of `where` holds, replica after replica; `rate`: of each source, where not all send events alike."""
+        """Return the amounts of every tile of `where`, replica after replica; `rate`: events of each source, where they differ."""
         one = held_exactly(self._amounts(side, where, rate), column_groups(where.neurons, where.columns))
         return TableAmounts(*({name: np.tile(v, where.replicas) for name, v in some.items()} for some in (one.largest, one.total)))
 
     def held_by(self, side: Side, where: TileRange, rate: Floats | None, groups: Ints) -> TableAmounts:
-        """What each of some column groups of a replica holds."""
+        """Return the amounts of each of `groups`, column groups of a replica."""
         found = {name: values[groups] for name, values in self._amounts(side, where, rate).items()}
         return TableAmounts(found, found)
 
@@ -115,7 +115,7 @@ def _groups(where: TileRange) -> tuple[Ints, Ints]:
 
 @lru_cache(maxsize=64)
 def _profile(found: IndexedMap, side: Side) -> Profile:
-    """Maps of plans of one network are the same objects."""
+    """Return the measured amounts of a map. Plans of one network share the map objects, so they hit the cache."""
     if side == "target":
         return measure(lambda first, count: target_tables(found, first, count), found.outputs)
     return measure(lambda first, count: source_tables(found, first, count), found.inputs)

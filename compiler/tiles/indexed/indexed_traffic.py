@@ -1,4 +1,4 @@
-"""The exchange of indexed connections: deltas read row by row, gradients on their way to owners, weights on their way back."""
+"""The exchange of indexed connections: deltas that are read row by row, gradients sent to owners, weights sent back from owners."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from snnc.compiler.tiles.placement.tile_range import TileRange
 
 
 def deltas_by_rows(layout: Layout, traffic: ExchangeTraffic) -> None:
-    """Before B1: add what tiles of sources read of the deltas of the targets that they reach."""
+    """Before B1: add the deltas of targets that tiles of their sources read."""
     for layer in layout.problem.network.layers:
         for link in layer.outgoing:
             if link.indexed is None or not link.input_gradient:
@@ -56,7 +56,7 @@ def _read_rows(layout: Layout, traffic: ExchangeTraffic, link: Link, indexed: In
 
 
 def _tile_rows(indexed: IndexedLink, reader: TileRange, outputs: int) -> tuple[Ints, Ints]:
-    """Tile (counted in a replica) and target of every row that some tile reads, each once."""
+    """Return the tile (its index in a replica) and the target of every row that a tile reads, without repetitions."""
     targets = indexed.tables("source", reader).targets
     tile_of_group = np.repeat(np.arange(reader.width), column_groups(reader.neurons, reader.columns))
     owner, row = _spread(targets)
@@ -66,7 +66,7 @@ def _tile_rows(indexed: IndexedLink, reader: TileRange, outputs: int) -> tuple[I
 
 
 def _spread(pieces: Pieces) -> tuple[Ints, Ints]:
-    """Group and element of everything that pieces hold."""
+    """Return the group and the index of each element of some pieces."""
     group = np.repeat(np.arange(len(pieces.group) - 1), np.diff(pieces.group))
     total = np.cumsum(pieces.count) - pieces.count
     element = np.arange(int(pieces.count.sum())) - np.repeat(total, pieces.count) + np.repeat(pieces.first, pieces.count)
@@ -74,7 +74,7 @@ def _spread(pieces: Pieces) -> tuple[Ints, Ints]:
 
 
 def _rows_over_links(layout: Layout, traffic: ExchangeTraffic, to: Ints, origin: Ints, row: Ints, size: float) -> None:
-    """Each row crosses to each other chip once."""
+    """Add rows that cross chips; each is sent once to each chip that reads it."""
     if not layout.several_chips:
         return
     per_chip, chips = layout.problem.target.tiles_per_chip, layout.problem.target.chips
@@ -85,7 +85,7 @@ def _rows_over_links(layout: Layout, traffic: ExchangeTraffic, to: Ints, origin:
 
 
 def owned_by(layout: Layout, layers: Sequence[Layer]) -> list[Ownership]:
-    """Learned connections whose weights tiles of some populations own."""
+    """Return the learned connections whose weights are owned by tiles of `layers`."""
     ids = {layer.id for layer in layers}
     return [found for found in layout.owned if found.link.target in ids]
 
@@ -110,7 +110,7 @@ def gradients_to_owners(layout: Layout, layers: Sequence[Layer]) -> ExchangeTraf
 
 
 def weights_from_owners(layout: Layout, traffic: ExchangeTraffic, stays: Floats) -> None:
-    """Behind U1: add what groups of both sides copy from owners, and the bytes that each tile copies from itself."""
+    """After U1: add the weights that groups of both sides copy from owners; `stays` gets the bytes that a tile copies from itself."""
     for found in layout.copied if layout.exact else ():
         sides: tuple[Side, ...] = ("target", "source") if found.link.input_gradient else ("target",)
         for side in sides:
@@ -123,7 +123,7 @@ def weights_from_owners(layout: Layout, traffic: ExchangeTraffic, stays: Floats)
 
 
 def _move(layout: Layout, traffic: ExchangeTraffic, origin: Ints, to: Ints, size: Ints, joined: npt.NDArray[np.bool_]) -> None:
-    """Move pieces; those `joined` to the one before them are no fragment of their own."""
+    """Add pieces that are sent; a piece that is `joined` to the one before it does not count as a fragment."""
     traffic.received += np.bincount(to, size, len(traffic.received))
     traffic.fragments += np.bincount(to[~joined], minlength=len(traffic.received))
     if not layout.several_chips:
@@ -135,9 +135,9 @@ def _move(layout: Layout, traffic: ExchangeTraffic, origin: Ints, to: Ints, size
 
 
 def owned_work(layout: Layout, layers: Sequence[Layer]) -> Iterator[tuple[Ints, Ints, Ints, Ints]]:
-    """For each learned connection of `layers`: tile of each learning owner, its elements, the pieces that it sums and their elements.
+    """Yield for each learned connection of `layers`: tile of each learning owner, its elements, the pieces that it sums, their elements.
 
-    As long as tables are only estimated, pieces are taken to lie evenly with the owners.
+    If tables are only estimated, owners are assumed to sum equally many pieces.
     """
     if not layout.exact:
         for found in owned_by(layout, layers):
@@ -155,7 +155,7 @@ def owned_work(layout: Layout, layers: Sequence[Layer]) -> Iterator[tuple[Ints, 
 
 
 def _estimated_work(layout: Layout, found: Ownership) -> tuple[Ints, int, int, int]:
-    """Tiles of owners, and what each has about: elements, the pieces that it sums, and their elements."""
+    """Return the tiles of owners, and estimates for each: its elements, the pieces that it sums, and their elements."""
     where, elements = found.target, found.indexed.owned
     owners = owner_count(elements, len(where.tiles))
     groups = int(column_groups(where.tile_neurons, where.columns).sum())

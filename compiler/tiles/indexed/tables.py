@@ -1,4 +1,4 @@
-"""Indexed maps cut along groups of neurons: the tables of each group.
+"""Cuts indexed maps along groups of neurons, and makes the tables of each group.
 
 A *group* is a range of neurons of a population that share weights on a tile. On the target's side a group holds the entries that lead to
 its neurons, found by source (rows); on the source's side those that start from its neurons, found by neuron. Neighbouring entries of one
@@ -20,7 +20,7 @@ from snnc.compiler.ir.arrays.indexed_maps import IndexedMap
 Ints: TypeAlias = npt.NDArray[np.int64]
 
 SPARSE: Final = 4
-"""Rows are found by keys if the sources of a group are fewer than one in this many of those between the first and the last."""
+"""Rows have keys if less than one in this many of the sources between a group's first and last one reaches the group."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +39,7 @@ class Pieces:
 
 @dataclass(frozen=True)
 class TableForm:
-    """What the vertices that read some tables are printed from.
+    """The properties of tables that the code of the vertices that read them depends on.
 
     `single`: every run holds one value; `keyed`: rows are found by their keys; `index_bytes`: bytes of a number.
     """
@@ -58,15 +58,16 @@ class IndexTables:
     low, span
         First row of each group, and the number of its rows. A row is a source on the target's side, a neuron of the group on the source's.
     keys
-        Where few of the sources between the first and the last reach a group, it has rows for these alone, and this tells their sources,
-        ascending; empty otherwise. `low` is 0 then.
+        If few of the sources between the first and the last reach a group, it has rows for these alone; `keys` has their sources, in
+        ascending order, and `low` is 0. Otherwise empty.
     rows
-        For each group ``span + 1`` numbers (with biases ``span + 2``: these are a last row): where the runs of a row begin, counted in the
-        group.
+        For each group ``span + 1`` numbers: the index in the group of the first run of each row, and the number of runs. With biases, which
+        are an additional last row, ``span + 2``.
     row_start, run_start
-        Where the numbers of a group begin in `rows`, its runs in the three arrays; one number more than groups.
+        Index of a group's first number in `rows`, and of its first run in the three arrays below; one number more than groups.
     place, weight, length
-        Of each run: first target (local), first weight (local; of a maximum: its entry's number), and how many.
+        For each run: its first target and its first weight, as local numbers (for a maximum, its entry's number instead of a weight), and
+        its number of values.
     used
         Elements of theta that each group uses.
     targets
@@ -74,7 +75,7 @@ class IndexTables:
     always
         Whether there is a row of biases.
     inputs
-        Values of the source.
+        Number of values of the source.
     """
 
     low: Ints
@@ -93,7 +94,7 @@ class IndexTables:
 
     @property
     def extent(self) -> tuple[Ints, Ints]:
-        """Of each group the first row's source, and what follows the last one's; on the source's side its neurons, counted in the group."""
+        """For each group, the first row's source, and the last row's plus 1; on the source's side, neurons counted within the group."""
         if not self.keyed:
             return self.low, self.low + self.span
         begin, last = self.key_start[:-1], self.key_start[1:] - 1
@@ -102,12 +103,12 @@ class IndexTables:
 
     @property
     def runs(self) -> Ints:
-        """Runs of each group."""
+        """Number of runs of each group."""
         return np.diff(self.run_start)
 
     @property
     def elements(self) -> Ints:
-        """Values of all runs of each group."""
+        """Number of values in all runs of each group."""
         return _sums(self.length, self.run_start)
 
     @property
@@ -122,7 +123,7 @@ class IndexTables:
 
     @property
     def key_start(self) -> Ints:
-        """Where the keys of each group begin."""
+        """Index of the first key of each group."""
         found: Ints = np.concatenate([[0], np.cumsum(self.span)]) if self.keyed else np.zeros(len(self.span) + 1, np.int64)
         return found
 
@@ -138,18 +139,18 @@ class IndexTables:
 
     @cached_property
     def form(self) -> TableForm:
-        """What vertices that read them are printed from."""
+        """The properties of these tables that code depends on."""
         return TableForm(self.single, self.keyed, self.index_bytes())
 
     @property
     def numbers(self) -> Ints:
-        """Numbers in the tables of each group."""
+        """How many numbers the tables of each group have."""
         return np.diff(self.row_start) + np.diff(self.key_start) + (2 if self.single else 3) * self.runs
 
 
 @dataclass(frozen=True, eq=False)
 class _Entries:
-    """Entries dealt to groups, ordered by group, row and target."""
+    """Entries assigned to groups, ordered by group, row and target."""
 
     group: Ints
     row: Ints
@@ -254,7 +255,7 @@ def _used(runs: _Entries, groups: int, elements: int) -> tuple[Ints, Pieces]:
 
 
 def _numbered(keys: Ints, each: int, groups: int, unit: int) -> tuple[Ints, Pieces]:
-    """Number the distinct ``group * each + index`` of every group without gaps, and tell which ranges of ``index * unit`` these are."""
+    """Number the distinct ``group * each + index`` of every group without gaps, and return the ranges of ``index * unit`` too."""
     order = np.argsort(keys, kind="stable")
     ascending = keys[order]
     fresh = np.append(True, np.diff(ascending) != 0)[: len(keys)]
@@ -263,9 +264,9 @@ def _numbered(keys: Ints, each: int, groups: int, unit: int) -> tuple[Ints, Piec
     of_group, index = np.divmod(distinct, max(each, 1))
     begin = np.searchsorted(of_group, np.arange(groups + 1), side="left")
     local = place - begin[of_group[place]]
-    apart = np.ones(len(distinct), bool)
-    apart[1:] = (np.diff(index) != 1) | (np.diff(of_group) != 0)
-    first = np.flatnonzero(apart)
+    starts = np.ones(len(distinct), bool)
+    starts[1:] = (np.diff(index) != 1) | (np.diff(of_group) != 0)
+    first = np.flatnonzero(starts)
     count = np.diff(np.append(first, len(distinct)))
     start = np.searchsorted(of_group[first], np.arange(groups + 1), side="left")
     return local, Pieces(start, index[first] * unit, count * unit)

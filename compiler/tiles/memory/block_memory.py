@@ -19,7 +19,7 @@ from snnc.compiler.tiles.memory.lifetimes import (
     OPTIMISER,
     PACKED,
     LiveBytes,
-    most,
+    peak_bytes,
     stages_of,
 )
 from snnc.compiler.tiles.network import Layer, half_elements, learned_elements, learned_scalars
@@ -56,8 +56,8 @@ def block_bytes(
     floats["records", "record adjoints"] = problem.steps * bool(layer.adjoint_outputs) * samples * neurons
     floats["weights", "always"] = own * neurons + scalars
     floats["weights", "copies of weights"] = copies * neurons
-    floats["optimiser", "always"] = problem.network.kept * ceil_div(learned * neurons, cut.replicas)
-    # The first of a group's gradients is what the host sees; it takes up the others.
+    floats["optimiser", "always"] = problem.network.optimiser_values * ceil_div(learned * neurons, cut.replicas)
+    # The host reads the first private gradient of a group, to which the others are added.
     sent = floats.pop(("gradients", "sent"), 0)
     floats["gradients", "always"] = learned * neurons + shares * learned_scalars(layer) * groups + sent
     floats["gradients", "private gradients" if np.all(cut.replicas > 1) else "gradients"] = (shares - 1) * learned * neurons
@@ -74,7 +74,7 @@ def block_bytes(
     if problem.network.rounding == "master":
         found["optimiser", "always"] = found["optimiser", "always"] + FLOAT * ceil_div(half_elements(layer) * neurons, cut.replicas)
     masks = masks_bytes(problem, layer, cut, neurons, samples)
-    # Relays look at what was sent before neurons of the first iteration overwrite it, and the copies that they look at are made before.
+    # Relays read sent masks before neurons of the first iteration overwrite them; if fused, they read copies made earlier.
     found["history", "always"] = found["history", "always"] + masks
     copied: CategoryAndLife = ("history", "always" if problem.segment else "forward")
     found[copied] = found[copied] + masks * (problem.fused is not None)
@@ -92,7 +92,7 @@ def block_bytes(
 
 
 def estimated_bytes(problem: MappingProblem, layer: Layer, where: TileRange) -> dict[CategoryAndLife, Ints]:
-    """The same on each tile of a placed population, with estimated tables; cached, must not be modified."""
+    """Return :func:`block_bytes` on each tile of a placed population, with estimated tables; cached, must not be modified."""
 
     def make() -> dict[CategoryAndLife, Ints]:
         return block_bytes(problem, layer, where.cut, where.tile_neurons, where.tile_samples)
@@ -101,23 +101,23 @@ def estimated_bytes(problem: MappingProblem, layer: Layer, where: TileRange) -> 
 
 
 def masks_bytes(problem: MappingProblem, layer: Layer, cut: AnyCut, neurons: Any, samples: Any) -> Any:
-    """Bytes of the spike masks that a tile sends in a step."""
+    """Return the bytes of the spike masks that a tile sends in a step."""
     words = sum(mask_words(neurons, cut.columns, support=source in problem.windowed) for source in layer.sent if source.kind == "spikes")
     return FLOAT * samples * words
 
 
 def most_bytes(problem: MappingProblem, held: LiveBytes, more: Mapping[str, Any] | None = None) -> Ints:
     """Return the maximum of `held` that is live in any stage of a step, with the additions of `more` in some stages."""
-    return most(held, stages_of(training=problem.training, segment=problem.segment), more)
+    return peak_bytes(held, stages_of(training=problem.training, segment=problem.segment), more)
 
 
 def _weights(layer: Layer) -> int:
-    """Floats a neuron: weights of its connections, its parameters."""
+    """Return the number of floats per neuron of weights and parameters."""
     return layer.neuron_parameters + sum(link.inputs if link.dense else int(link.weight_elements > 1) for link in layer.incoming)
 
 
 def _copies(problem: MappingProblem, layer: Layer) -> int:
-    """Floats a neuron: the source-side copies of weights."""
+    """Return the number of floats per neuron of weight copies on the source's side."""
     return sum((link.outputs if link.dense else int(link.weight_elements > 1)) for link in layer.outgoing if problem.copies(link))
 
 
@@ -128,18 +128,18 @@ def _saved_copies(problem: MappingProblem, layer: Layer) -> int:
 
 
 def _states(problem: MappingProblem, layer: Layer) -> dict[CategoryAndLife, int]:
-    """Floats a neuron and sample: history, other states, saved values, initial values, states at boundaries, currents, sent values."""
+    """Return floats per neuron and sample: history, other states, saved and initial values, states at boundaries, currents, sent values."""
     kernel, segments = layer.kernel, problem.segments
     states, sent = len(kernel.states), sum(source.kind != "spikes" for source in layer.sent)
     history = layer.past.states
-    # Gathered windows are added to currents that the step before set to zero.
+    # Further windows are added to currents that the previous step set to zero.
     limited = any(problem.bus[problem.bus_of[link.id]] in problem.limited() for link in layer.incoming)
-    # Boundaries are brought back into states, which are live from one segment to the next; what is sent is read before it is overwritten.
+    # Boundaries are restored into states, which are live from one segment to the next; sent values are read before they are overwritten.
     again = problem.segment > 0
-    kept = layer.past.floats(segments.steps_in_history) + segments.boundaries_sent * sent
+    stored = layer.past.floats(segments.steps_in_history) + segments.boundaries_sent * sent
     found: dict[CategoryAndLife, int] = {
         ("history", "always"): max(1, segments.boundaries) * states + sent,
-        ("history", "sequence"): kept + again * (states - history),
+        ("history", "sequence"): stored + again * (states - history),
         ("history", "forward"): (1 - again) * (states - history),
     }
     current: CategoryAndLife = ("history", "always" if limited else "currents")
@@ -147,7 +147,7 @@ def _states(problem: MappingProblem, layer: Layer) -> dict[CategoryAndLife, int]
 
 
 def _adjoints(problem: MappingProblem, layer: Layer) -> dict[CategoryAndLife, int]:
-    """Floats a neuron and sample: adjoints of the states, pending output gradients, sent deltas, deltas of the currents."""
+    """Return floats per neuron and sample: adjoints of the states, pending output gradients, sent deltas, deltas of the currents."""
     if not (problem.training and layer.gradient):
         return {}
     rings = sum(problem.ring_slots(source) for source in layer.sent)
@@ -161,7 +161,7 @@ def _adjoints(problem: MappingProblem, layer: Layer) -> dict[CategoryAndLife, in
 
 
 def received_bytes(problem: MappingProblem, layer: Layer, cut: AnyCut, neurons: Any) -> dict[str, Any]:
-    """Return stage -> bytes that a superstep there brings to each tile of `layer`, at most, packed rows of weights among them."""
+    """Return stage -> the most bytes that a tile of `layer` receives in a superstep of the stage, including packed rows of weights."""
     samples = cut.samples(problem.batch)
     windows = sum(samples * bus.window_bytes for bus in problem.buses_into(layer)) + 0 * neurons
     if not problem.training:
@@ -181,9 +181,10 @@ def received_bytes(problem: MappingProblem, layer: Layer, cut: AnyCut, neurons: 
 
 
 def code_bytes_estimate(problem: MappingProblem, layer: Layer, cut: Cut, neurons: Any) -> Ints:
-    """Code of a tile of `layer`, before relays and tiles are known: codelets, and a fragment for each relay and each column group.
+    """Return code bytes of a tile of `layer` before relays and tiles are known: codelets, and fragments by relays and column groups.
 
-    Of targets whose rows are packed, a fragment for each tile: with as many neurons as this one has, and rows from square roots of them.
+    With packed rows, each target counts a fragment of deltas for each of its tiles, as if they had as many neurons as this one, and
+    fragments of rows that grow with the square root of the number of tiles.
     """
     relays = math.ceil(problem.batch / cut.replicas / problem.target.workers)
     fragments = 2 * 2 * relays * len(problem.buses_into(layer)) + 0 * np.asarray(neurons, dtype=np.int64)

@@ -45,12 +45,12 @@ from snnc.compiler.tiles.vertices.vertex_spec import VertexSpec
 WORD: Final = 4
 Codelets: TypeAlias = tuple[tuple[VertexSpec, int], ...]
 LISTED: Final = 1
-"""Words of a vertex besides its fields: its place in the list of its compute set."""
+"""Words of a vertex in addition to its fields: its entry in the list of its compute set."""
 
 
 @dataclass(frozen=True, eq=False)
 class Use:
-    """Vertices of one class: `number` on each of `tiles` (a tile may occur several times), with so many fields."""
+    """Vertices of one class: `number` on each of `tiles` (a tile may occur several times), with `fields` fields each."""
 
     key: Hashable
     cost: CodeletCost
@@ -60,12 +60,12 @@ class Use:
 
     @classmethod
     def of(cls, vertex: VertexSpec, tiles: Any, number: Any) -> Use:
-        """Vertices of a class that has a description."""
+        """Return the use of a class that is given by its description."""
         return cls(vertex.name, vertex.cost, tiles, number, len(vertex.fields))
 
 
 def uses(layout: Layout) -> Iterator[Use]:
-    """All codelets of a placement, except those of the reduction's second stage."""
+    """Yield all codelets of a placement, except those of the reduction's second stage."""
     for layer in layout.problem.network.layers:
         yield from _of_blocks(layout, layer)
         yield from _of_updates(layout, layer)
@@ -99,7 +99,7 @@ def _of_blocks(layout: Layout, layer: Layer) -> Iterator[Use]:
 
 
 def _block_codelets(layout: Layout, layer: Layer) -> Codelets:
-    """Those of the placement's own tables where they are counted exactly."""
+    """Return the codelets of a layer's blocks; if groups are counted exactly, for the tables of this placement."""
     problem = layout.problem
     if not layout.distinct_groups(layer):
         return problem.memo.get(("codelets", layer.id), lambda: tuple(block_codelets(problem, layer)))
@@ -111,13 +111,13 @@ def _of_relays(problem: MappingProblem, source: BusSource) -> tuple[Codelet, ...
 
 
 def _structure(layer: Layer) -> Hashable:
-    """Distinguishing data of block classes besides their cost and fields: equations, and the structure of connections."""
+    """Return the data by which block classes differ, except cost and fields: equations, and the structure of connections."""
     links = tuple((link.port, link.events, link.dense, link.weight_elements > 0, _tables_of(link)) for link in layer.incoming)
     return (repr(layer.kernel.forward), links, len(layer.outgoing), tuple(source.kind for source in layer.sent), layer.records, layer.shown)
 
 
 def _tables_of(link: Link) -> int:
-    """Tables of runs of an indexed connection: rows, places, starts, and lengths where runs are longer than one."""
+    """Return the number of tables of an indexed connection: rows, places, starts, and lengths if runs are longer than one."""
     return 0 if link.indexed is None else 3 + (link.indexed.map.length > 1)
 
 
@@ -125,7 +125,7 @@ def _tables_of(link: Link) -> int:
 
 
 def _of_updates(layout: Layout, layer: Layer) -> Iterator[Use]:
-    """Sums of private gradients, the update of each parameter, weights that come to sources."""
+    """Yield the codelets that sum private gradients, update parameters and copy weights to sources."""
     problem, where = layout.problem, layout.range_of(layer)
     if not problem.training:
         return
@@ -149,7 +149,7 @@ def _of_updates(layout: Layout, layer: Layer) -> Iterator[Use]:
 
 
 def _update(problem: MappingProblem, *, half: bool = False) -> VertexSpec:
-    """What has the sum of all gradients of a parameter: the optimiser, or a sum alone where a caller takes the gradients."""
+    """Return the vertex that receives the gradients of a parameter: the optimiser's, or a sum where a caller takes the gradients."""
     network = problem.network
     if network.external:
         return sum_private(problem.costs)
@@ -160,7 +160,7 @@ def _update(problem: MappingProblem, *, half: bool = False) -> VertexSpec:
 
 
 def _of_norm(layout: Layout) -> Iterator[Use]:
-    """What finds the norm of the gradients."""
+    """Yield the codelets that compute the norm of the gradients."""
     problem = layout.problem
     if not problem.network.square:
         return
@@ -177,7 +177,7 @@ def _of_norm(layout: Layout) -> Iterator[Use]:
 
 
 def _single(layout: Layout) -> Iterator[Use]:
-    """Clocks; vertices of tile 0: tests for further windows, the sum of losses and the learning rate."""
+    """Yield the clocks, and the vertices of tile 0: tests for further windows, the sum of losses and the learning rate."""
     problem, first = layout.problem, np.zeros(1, dtype=np.int64)
     yield Use.of(CLOCK_VERTEX, layout.clock_tiles, 2 + 2 * problem.training + (problem.segment > 0))
     yield from _of_tests(layout)
@@ -187,7 +187,7 @@ def _single(layout: Layout) -> Iterator[Use]:
 
 
 def _of_tests(layout: Layout) -> Iterator[Use]:
-    """The test for further windows, and the work that follows from its result."""
+    """Yield the codelets of the test for further windows, and those that use its result."""
     problem, test, root = layout.problem, layout.window_test, np.array([ROOT])
     if test is None:
         return
@@ -222,7 +222,7 @@ def _of_reductions(layout: Layout) -> Iterator[Use]:
 
 
 def _of_owners(layout: Layout) -> Iterator[Use]:
-    """Owners of weights of indexed connections, and groups that sum the gradients of several blocks."""
+    """Yield the codelets of owners of weights of indexed connections, and of groups that sum the gradients of several blocks."""
     problem = layout.problem
     for found in layout.owned if layout.exact else ():
         tiles, where = found.owners.tile[found.owners.learned], found.target
@@ -237,7 +237,7 @@ def _of_owners(layout: Layout) -> Iterator[Use]:
 
 
 def codelet_bytes(layout: Layout) -> tuple[Ints, Ints]:
-    """Bytes of code (each class and each loop over columns once) and of the fields of all vertices, on every tile."""
+    """Return, for every tile, the bytes of code (each class and each loop over columns once) and of the fields of all vertices."""
     target = layout.problem.target
     vertices: Ints = np.zeros(target.tiles, dtype=np.int64)
     held: dict[Hashable, tuple[int, Any]] = {}

@@ -30,7 +30,7 @@ _AGAIN: Final = (AGAIN, AGAIN_NEURONS)
 _BACK: Final = (*_AGAIN, BACKWARD, BACKWARD_NEURONS)
 _SEQUENCE: Final = (*_INFERENCE, SCORES, LOSS, *_BACK)
 STAGES: Final = (*_SEQUENCE, PRIVATE_SUMS, SHARED_SUMS, OPTIMISER, REPLICAS, NUMBERS, PACKED, COPIES)
-"""Supersteps that hold the same, in order."""
+"""The stages of a training step, in order; the supersteps of a stage have the same live data."""
 
 LIVES: Final[Mapping[str, frozenset[str]]] = MappingProxyType(
     {
@@ -66,14 +66,14 @@ def stages_of(*, training: bool, segment: int) -> tuple[str, ...]:
 
 
 def stage_of(part: str, name: str) -> str:
-    """Return the stage of a superstep: its part, except for supersteps that hold more or less than the rest of the part."""
+    """Return the stage of a superstep: its part, except for supersteps with more or less live data than the rest of the part."""
     if name in STAGES:
         return name
     if part in (FORWARD, AGAIN) and name.endswith("neurons"):
         return f"{part}: neurons"
     if part == "update" and name not in STAGES:
         return OPTIMISER
-    # What is added to gradients behind the neurons needs their deltas, which some have ahead of the others.
+    # Supersteps that add to gradients after the neurons' superstep still read its deltas.
     return BACKWARD_NEURONS if part == "backward" and name.endswith(("windows", "ahead")) else part
 
 
@@ -90,7 +90,7 @@ def by_stage(held: LiveBytes, stages: tuple[str, ...]) -> dict[str, Any]:
     return {stage: sum((size for life, size in lives.items() if stage in LIVES[life]), start=np.int64(0)) for stage in stages}
 
 
-def most(held: LiveBytes, stages: tuple[str, ...], more: Mapping[str, Any] | None = None) -> Ints:
+def peak_bytes(held: LiveBytes, stages: tuple[str, ...], more: Mapping[str, Any] | None = None) -> Ints:
     """Return the maximum of live bytes over all stages, with the additions of `more` in some."""
     found: Ints = np.max(np.stack(np.broadcast_arrays(*_all(held, stages, more).values())), axis=0)
     return found

@@ -52,18 +52,18 @@ class Candidates:
 
     @property
     def neurons(self) -> int:
-        """Of all of them."""
+        """Number of neurons of all of them."""
         return sum(self.sizes.values())
 
     def hypergraph(self, rates: Mapping[str, Array], work: Floats) -> Hypergraph:
-        """Return the hypergraph of neurons: a net joins a neuron with its targets, weighted by its spikes a step.
+        """Return the hypergraph of neurons: a net joins a neuron with its targets, weighted by its spikes per step.
 
         Parameters
         ----------
         rates
-            Spikes a step of each neuron (arrays), or of all (0-d), by population; 1 if unknown.
+            Spikes per step by population: of each neuron (an array), or the same for all (0-d); 1 if unknown.
         work
-            Of each neuron.
+            Work of each neuron.
         """
         rate = np.concatenate([np.broadcast_to(np.asarray(rates.get(p, 1.0), np.float64).reshape(-1), n) for p, n in self.sizes.items()])
         sending = np.unique(self.sources)
@@ -72,7 +72,7 @@ class Candidates:
         return Hypergraph.of(np.searchsorted(sending, nets), pins, rate[sending], work)
 
     def parting(self, part: Ints) -> Parting:
-        """Split the parts of all neurons by population; in each part, work is even along the neurons."""
+        """Return the parting that assigns neuron i to ``part[i]``; within a part, neurons are ordered so that work is spread evenly."""
         mine = {name: slice(first, first + self.sizes[name]) for name, first in self.first.items()}
         places = {name: self._places(part[some], some) for name, some in mine.items()}
         return Parting({name: part[some] for name, some in mine.items()}, places)
@@ -100,12 +100,12 @@ def find_candidates(graph: Graph, whole: Collection[str] = ()) -> Candidates | N
     Candidates or None
         None if there are none.
     """
-    able = {name for name, population in graph.of_type(Population) if name not in whole and _is_able(graph, name, population)}
+    able = {name for name, population in graph.of_type(Population) if name not in whole and _can_be_cut(graph, name, population)}
     ends = {name: (graph.incoming(name)[0].source, graph.outgoing(name)[0].target) for name, _ in graph.of_type(Linear, Sparse)}
     sparse = [both for name, both in ends.items() if isinstance(graph.operation(name), Sparse)]
     dense = [both for name, both in ends.items() if isinstance(graph.operation(name), Linear)]
     able = _joined(able, sparse)
-    able -= {end for both in dense if able.issuperset(both) for end in both}  # whoever sends to all is heard in all parts
+    able -= {end for both in dense if able.issuperset(both) for end in both}  # a dense connection would join all parts of its ends
     able = _joined(able, sparse)
     if not able:
         return None
@@ -113,19 +113,19 @@ def find_candidates(graph: Graph, whole: Collection[str] = ()) -> Candidates | N
 
 
 def _joined(able: set[str], sparse: Sequence[tuple[str, str]]) -> set[str]:
-    """Those with a sparse connection among themselves."""
+    """Return the populations of `able` that a sparse connection joins with another of `able`, or with itself."""
     return {end for both in sparse if able.issuperset(both) for end in both}
 
 
-def _is_able(graph: Graph, name: str, population: Population) -> bool:
+def _can_be_cut(graph: Graph, name: str, population: Population) -> bool:
     for parameter in population.learnable:
         if np.ndim(population.parameters.get(parameter, population.model.parameters[parameter])) == 0:
             return False  # one value that all neurons learn together
     before = all(isinstance(graph.operation(e.source), Linear | Sparse) for e in graph.incoming(name))
-    return before and bool(graph.incoming(name)) and all(_reads_apart(graph, edge) for edge in graph.outgoing(name))
+    return before and bool(graph.incoming(name)) and all(_reads_separately(graph, edge) for edge in graph.outgoing(name))
 
 
-def _reads_apart(graph: Graph, edge: Edge) -> bool:
+def _reads_separately(graph: Graph, edge: Edge) -> bool:
     operation = graph.operation(edge.target)
     if isinstance(operation, Flatten | Reshape):
         return all(isinstance(graph.operation(after.target), Output) for after in graph.outgoing(edge.target))
@@ -164,8 +164,8 @@ class Prepared:
     @cached_property
     def candidates(self) -> Candidates | None:
         """Populations that can be cut; the one that the loss reads stays whole."""
-        kept = () if self.loss_output is None else (recorded(self.graph, self.loss_output)[0],)
-        return find_candidates(self.graph, kept)
+        whole = () if self.loss_output is None else (recorded(self.graph, self.loss_output)[0],)
+        return find_candidates(self.graph, whole)
 
     def lower(self, whole: StepProgram, parting: Parting, **options: Any) -> Correspondence:
         """Cut the graph and lower it as `whole` was, with the same `options` of :func:`snnc.compiler.lowering.lower.lower`.

@@ -1,4 +1,4 @@
-"""Mapping between a program and the program of its parts: parameters, states, results and activity in either order."""
+"""Mapping between a program and the program of its parts: parameters, states, results and activity, in both directions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from snnc.compiler.tiles.partition.split import Ints, Split
 
 @dataclass(frozen=True, eq=False)
 class PlaceInWhole:
-    """A place in the whole program: the name there, and the elements, counted as in a vector (None: all)."""
+    """A place in the whole program: the name there, and the flat indices of its elements (None: all)."""
 
     whole: str
     index: Ints | None
@@ -32,11 +32,11 @@ class Correspondence:
     parameters, outputs
         Place of each parameter and output of `split`, by name and id.
     populations
-        Place of each population of `split`: id of its whole, and its neurons.
+        Place of each population of `split`: id of the population that it is a part of, and its neurons.
     buffers
-        Place of each buffer that populations of `split` show to others, and of each input's.
+        Place of each output buffer of populations of `split`, and of each input's buffer.
     inputs
-        The values of an input in the order of `split`, if that order differs.
+        For inputs that `split` reads in another order: indices of the values in that order.
     """
 
     whole: StepProgram
@@ -127,7 +127,7 @@ def _put(whole: Array, values: Array, place: PlaceInWhole) -> None:
 
 
 def _same_place(whole: PopulationInfo, name: str, part: PopulationInfo) -> str | None:
-    """The state or output buffer of `part` that corresponds to `name` of `whole`; None if it has no reader there."""
+    """Return the state or output buffer of `part` that corresponds to `name` of `whole`; None if `part` does not have it."""
     if name in whole.kernel.states:
         labels = {part.kernel.labels[s]: s for s in part.kernel.states}
         return labels.get(whole.kernel.labels[name])
@@ -136,7 +136,7 @@ def _same_place(whole: PopulationInfo, name: str, part: PopulationInfo) -> str |
 
 
 def _window_of_whole(name: str, whole: StepProgram, split: StepProgram, found: Split) -> str:
-    """Name, in the whole program, of the end of a part's gradient window: all parts have the window of their whole."""
+    """Return the name in the whole program of an end of a part's gradient window; all parts of a population have the same window."""
     id_, _, end = name.partition("_")
     label = next(p.label for p in split.populations if p.id == id_)
     piece = found.populations.get(label)

@@ -3,8 +3,8 @@
 Tiles and workers take runs of neurons, and each superstep waits for the run with the most work. In the author's order of an irregular
 network, runs of ten neurons with some 40 connections each differ by a tenth in their incoming connections. Here neurons stay near their
 place (neighbours often have the same sources), but within a stretch the next neuron is the one that brings the sums so far closest to the
-stretch's mean: the error is carried on, as in dithering. Every fourth is the one that differs most, while
-many remain to compensate for it; those with far more work than the mean wait until the sums fall below the mean.
+stretch's mean: the error is carried on, as in dithering. Every fourth neuron is instead the one that differs most from the mean, so that
+many others remain to compensate for it; neurons with far more work than the mean are only placed once the sums are below the mean.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ import numpy as np
 from snnc.compiler.tiles.partition.hypergraph import Floats, Ints
 
 STRETCH: Final = 1024
-"""Maximum number of neurons among which places are changed."""
+"""Maximum number of neurons in a stretch, within which neurons are reordered."""
 EVERY: Final = 4
-"""Distance between neurons that are chosen because they differ."""
+"""One neuron in this many is chosen because it differs most from the mean."""
 OWN_MEAN: Final = 1.0
 """Neurons that differ from the mean by more than this fraction are not chosen this way."""
 
@@ -29,7 +29,7 @@ def even_order(work: Floats) -> Ints:
     Parameters
     ----------
     work
-        [kinds, neurons]: work of each neuron, by kind; a mean neuron's counts as much for all kinds.
+        [kinds, neurons]: work of each neuron, by kind; each kind is scaled to its mean, so all kinds count equally.
 
     Returns
     -------
@@ -49,15 +49,15 @@ def even_order(work: Floats) -> Ints:
 
 
 def _by_turns(work: Floats) -> Ints:
-    """The same within one stretch."""
+    """Return the order of the neurons of one stretch."""
     off = work - work.mean(axis=1, keepdims=True)
     size = (off**2).sum(axis=0)
-    apart = iter([n for n in np.argsort(-size, kind="stable").tolist() if size[n] <= OWN_MEAN**2])
-    error, taken = np.zeros((len(off), 1)), np.zeros(off.shape[1])
+    different = iter([n for n in np.argsort(-size, kind="stable").tolist() if size[n] <= OWN_MEAN**2])
+    error, placed = np.zeros((len(off), 1)), np.zeros(off.shape[1])
     found = np.zeros(off.shape[1], dtype=np.int64)
     for place in range(len(found)):
-        other = next((n for n in apart if taken[n] == 0), None) if place % EVERY == 0 else None
-        best = int((((error + off) ** 2).sum(axis=0) + taken).argmin()) if other is None else other
-        found[place], taken[best] = best, np.inf
+        other = next((n for n in different if placed[n] == 0), None) if place % EVERY == 0 else None
+        best = int((((error + off) ** 2).sum(axis=0) + placed).argmin()) if other is None else other
+        found[place], placed[best] = best, np.inf
         error = error + off[:, best, None]
     return found

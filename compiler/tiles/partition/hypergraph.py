@@ -59,7 +59,7 @@ class Hypergraph:
         return found
 
     def cut(self, part: Ints, parts: int) -> float:
-        """Sum of (lambda - 1) times the rate of each net: the spikes a step between parts, once for each listening part."""
+        """Sum of (lambda - 1) times the rate of each net: the spikes per step between parts, once for each listening part."""
         return float((self.rate * (self.connectivity(part, parts) - 1)).sum())
 
     def loads(self, part: Ints, parts: int) -> Floats:

@@ -1,4 +1,4 @@
-"""A program whose populations with channels have another order: same results, with a correspondence back to the author's order.
+"""Reorder the populations with channels of a program: the results are the same, and a correspondence restores the author's order.
 
 Convolutions are written as runs of neighbouring values (:mod:`snnc.compiler.tiles.indexed`). With the channels of a position side by
 side, runs are longer, a range of neurons is a region of the image, and the sources that reach it are a few ranges, its halo. Only
@@ -22,26 +22,26 @@ from snnc.compiler.tiles.partition.correspondence import Correspondence, PlaceIn
 
 
 def movable(program: StepProgram) -> dict[str, Shape]:
-    """Shapes of the inputs and populations that can be reordered, by id.
+    """Return the shapes of the inputs and populations that can be reordered, by id.
 
-    Those connected by convolutions or poolings, except the one that the loss reads and those with one-to-one connections, which depend on
-    numbers.
+    They are those connected by convolutions or poolings, except the one that the loss reads and those with one-to-one connections, which
+    depend on the numbers of the neurons.
     """
     joined = {op.connection for op in program.forward if isinstance(op, Convolve | Pooling)}
     fixed = {op.connection for op in program.forward if isinstance(op, AddOneToOne)}
-    wanted, kept = set(), set()
+    convolved, unmovable = set(), set()
     for connection in program.connections:
         ends = {connection.source, connection.target}
-        wanted |= ends if connection.id in joined else set()
-        kept |= ends if connection.id in fixed else set()
+        convolved |= ends if connection.id in joined else set()
+        unmovable |= ends if connection.id in fixed else set()
     loss = next((o.source.buffer for o in program.outputs if o.id == program.loss_output), None)
-    kept |= {p.id for p in program.populations if loss in _buffers(program, p)}
+    unmovable |= {p.id for p in program.populations if loss in _buffers(program, p)}
     shapes = {info.id: info.shape for info in program.inputs} | {info.id: info.shape for info in program.populations}
-    return {id_: s for id_, s in shapes.items() if id_ in wanted - kept and len(s) > 1 and s[0] > 1 and math.prod(s[1:]) > 1}
+    return {id_: s for id_, s in shapes.items() if id_ in convolved - unmovable and len(s) > 1 and s[0] > 1 and math.prod(s[1:]) > 1}
 
 
 def orders(program: StepProgram, grain: int) -> dict[str, ChannelOrder]:
-    """Orders of all movable inputs and populations with up to `grain` channels side by side: the largest divisor of their number."""
+    """Return orders of all movable inputs and populations with up to `grain` channels side by side: the largest divisor of their number."""
     return {
         id_: ChannelOrder(shape[0], math.prod(shape[1:]), max(g for g in range(1, min(grain, shape[0]) + 1) if shape[0] % g == 0))
         for id_, shape in movable(program).items()
@@ -78,7 +78,7 @@ def _buffers(program: StepProgram, population: PopulationInfo) -> set[str]:
 
 
 def _owners(program: StepProgram) -> dict[str, str]:
-    """The input or population that each of their buffers belongs to."""
+    """Return the input or population that each buffer belongs to."""
     found = {f"{info.id}_in": info.id for info in program.inputs}
     for population in program.populations:
         found.update(dict.fromkeys(_buffers(program, population), population.id))
@@ -90,7 +90,7 @@ def _shown(program: StepProgram, buffer: str) -> bool:
 
 
 def _parameter_places(program: StepProgram, of: Mapping[str, ChannelOrder], chosen: Mapping[str, ChannelOrder]) -> dict[str, Ints]:
-    """For each parameter that changes, the author's element at each of its places."""
+    """Return, for each parameter that is reordered, the author's index of each of its elements."""
     found: dict[str, Ints] = {}
     for op in program.forward:
         if isinstance(op, DenseProduct) and (op.source.buffer in of or op.target in of):
@@ -107,7 +107,7 @@ def _parameter_places(program: StepProgram, of: Mapping[str, ChannelOrder], chos
 
 
 def _wide(program: StepProgram, names: tuple[str, ...], order: ChannelOrder) -> dict[str, Ints]:
-    """Parameters with a value for each neuron."""
+    """Return the order of the values of those parameters that have a value for each neuron."""
     return {name: order.values() for name in names if program.parameters[name].value.size == order.channels * order.positions}
 
 

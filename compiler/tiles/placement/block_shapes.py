@@ -32,10 +32,10 @@ def shapes(cut: Cut, neurons: Ints, samples: Ints, workers: int, *, pairs: bool 
     """Yield the sizes of the blocks on tiles with `neurons` neurons and `samples` samples; only sizes that occur."""
     groups = np.maximum(column_groups(neurons, cut.columns), 1)
     shares = np.maximum(sample_groups(neurons, cut.columns, workers, samples, pairs=pairs), 1)
-    twos = sample_step(samples, shares, paired=cut.paired)
+    step = sample_step(samples, shares, paired=cut.paired)
     for columns, wide in _parts(neurons, groups):
-        for count, many in _parts(samples // twos, shares):
-            found = BlockShape(columns, twos * count, wide * many)
+        for count, many in _parts(samples // step, shares):
+            found = BlockShape(columns, step * count, wide * many)
             if (found.number > 0).any():
                 yield found
 

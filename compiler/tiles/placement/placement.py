@@ -1,7 +1,7 @@
 """Chooses the tiles of each population, to balance the work.
 
 Inside a group of chips the populations get contiguous tile ranges such that the busiest tile is as fast as possible: for a bound X,
-each population takes the fewest tiles, over all ways to cut it, on which no tile needs more than X cycles a step nor more bytes than
+each population takes the fewest tiles, over all ways to cut it, on which no tile needs more than X cycles per step nor more bytes than
 it has; the smallest X whose ranges fit is found by bisection. A population stays on one chip unless its memory needs several.
 
 With *copies* > 1 the chips are split into that many equal groups, each of which holds the whole network for its share of the batch.
@@ -166,7 +166,7 @@ def _allot(options: Sequence[Sequence[Choice]], tables: AllocationTables, tiles:
 
 
 def _within(each: Sequence[AllocationTable], number: Sequence[int], bound: float, tiles: int) -> list[int] | None:
-    """Row of the take of each structure with the fewest tiles and at most `bound` cycles a tile; None if `tiles` do not suffice.
+    """Row of the take of each structure with the fewest tiles and at most `bound` cycles per tile; None if `tiles` do not suffice.
 
     `number` is the number of populations of each structure.
     """

@@ -1,4 +1,4 @@
-"""Caches results of quick estimates, from which full plans of the same request start."""
+"""Caches of quick estimates, from which full plans of the same request start."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Rival:
 
 @dataclass(frozen=True, eq=False)
 class QuickEstimate:
-    """A quick estimate: its arguments, all its searches, and those that are worth local search."""
+    """A quick estimate: its arguments, all its searches (`found`), and those that are worth local search (`several`)."""
 
     arguments: Mapping[str, Any]
     found: list[Search]

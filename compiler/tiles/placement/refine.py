@@ -1,10 +1,10 @@
-"""Local search around a placement: other cuts and widths of populations, each laid out and priced as a whole.
+"""Local search around a placement: it tries other cuts and widths of populations, and prices each resulting placement as a whole.
 
 Balancing (:mod:`snnc.compiler.tiles.placement.placement`) considers each population alone. The effect of a cut on relays, on the number of
 fragments and on the exchange between replicas shows only in the price of the whole. So the best placement is changed in small
-steps: populations of one structure together get other replicas (on about as many tiles), other column groups, or more or fewer neurons on
-a tile. A change that makes the step faster is kept. The order of changes is fixed and their number bounded, so a plan is the same every
-time.
+steps: all populations of one structure get another number of replicas (on about as many tiles), other column groups, or more or fewer
+neurons on a tile. A change that makes the step faster is accepted. The order of changes is fixed and their number bounded, so a plan is
+the same every time.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from snnc.compiler.tiles.placement.placement import Placement, lay_range
 from snnc.compiler.tiles.placement.tile_range import TileRange
 from snnc.compiler.tiles.problem import MappingProblem
 
-ALIKE: Final = 0.1
+SIMILAR: Final = 0.1
 """Populations whose sizes differ by no more than this fraction are moved together."""
 
 
@@ -80,7 +80,7 @@ def placed(problem: MappingProblem, shapes: Sequence[ReplicaShape], chips: int, 
 def changes(
     problem: MappingProblem, shapes: Sequence[ReplicaShape], options: Sequence[Sequence[Choice]]
 ) -> Iterator[tuple[ReplicaShape, ...]]:
-    """Shapes changed in the populations of one structure, most work first; before that, in populations that are nearly alike."""
+    """Yield changed shapes: first changes to all populations that are similar, then to all of one structure; each time, most work first."""
     classes: dict[int, list[int]] = {}
     for index, some in enumerate(options):
         classes.setdefault(id(some), []).append(index)
@@ -105,22 +105,22 @@ def _changed(
 
 
 def _families(problem: MappingProblem) -> list[list[int]]:
-    """Populations with irregular connections and nearly the same size: usually parts of one population."""
+    """Return groups of populations with irregular connections and nearly the same size, usually the parts of one population."""
     found: dict[int, list[int]] = {}
     for index, layer in enumerate(problem.network.layers):
         if any(link.indexed is not None for link in layer.incoming):
-            first = next((some[0] for some in found.values() if _near(problem, some[0], index)), index)
+            first = next((some[0] for some in found.values() if _similar(problem, some[0], index)), index)
             found.setdefault(first, []).append(index)
     return list(found.values())
 
 
-def _near(problem: MappingProblem, one: int, other: int) -> bool:
+def _similar(problem: MappingProblem, one: int, other: int) -> bool:
     a, b = (problem.network.layers[index] for index in (one, other))
-    return a.kernel.states == b.kernel.states and abs(a.neurons - b.neurons) <= ALIKE * a.neurons
+    return a.kernel.states == b.kernel.states and abs(a.neurons - b.neurons) <= SIMILAR * a.neurons
 
 
 def _moves(shape: ReplicaShape, some: Sequence[Choice]) -> Iterator[tuple[Choice, int]]:
-    """Other neurons on a tile, other column groups, fewer and more replicas."""
+    """Yield other numbers of neurons on a tile, other column groups, and fewer or more replicas."""
     by_cut = {choice.cut: choice for choice in sorted(some, key=lambda choice: (choice.cut.columns, not choice.cut.paired))}
     replicas = sorted({choice.cut.replicas for choice in some})
     mine = by_cut.get(shape.cut)

@@ -1,4 +1,4 @@
-"""The search for a placement: tries balanced ranges of tiles on several numbers of chips, and lays out and prices each."""
+"""The search for a placement: try balanced ranges of tiles on several numbers of chips, lay out each and price it (predict its cycles)."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ NONE: Final = Streaming(0, 1.0)
 BLOCK_SHARES: Final = (1.0, 0.8, 0.6, 0.4)
 """Fractions of a tile that blocks may fill, tried in this order until the relays fit too."""
 TIGHT_SHARES: Final = (1.0, 0.98, 0.95, 0.92, *BLOCK_SHARES[1:])
-"""The same where rows of weights are packed, which is done where tiles are full."""
+"""Such fractions if rows of weights are packed; they are finer, because packing is used only when tiles are nearly full."""
 QUICK_SHARES: Final = (1.0, 0.8, 0.6)
-"""The same for a search that stops at the first placement that fits."""
+"""Such fractions for a search that stops at the first placement that fits."""
 EFFORT: Final = 600_000
 """Changes that local search tries, times populations, times tiles of the chips in use: a few seconds of a laptop's time."""
 ROOMY: Final = 256
@@ -47,16 +47,16 @@ ROOMY: Final = 256
 EXACT_PRICES: Final = 8
 """Number of placements that are priced exactly after an estimate of indexed tables; estimates are a few per cent off."""
 FEWEST_EXACT_PRICES: Final = 5
-"""The same if exact prices take long: many tiles, each with many iterations."""
+"""This number if exact prices take long: many tiles, each with many iterations."""
 EXACT_WORK: Final = 1_200_000
 """Workers of the chips in use, times iterations, times exact prices, above which fewer prices are exact."""
 QUICK_EXACT_PRICES: Final = 2
-"""The same for a quick estimate."""
+"""Number of placements that a quick estimate prices exactly."""
 BOUND_MARGIN: Final = 0.9
 """Fraction of a population's tabulated cycles that counts as a lower bound: exact cycles may be below the monotone tables."""
 OVERHEAD_SHARE: Final = (0.5, 0.8)
-"""Fraction of the cost beyond the lower bound (relays and exchange) that a changed placement is assumed to have as well: if it is
-priced exactly at once, and if only the fastest estimates are priced exactly at the end."""
+"""Fraction of the cost beyond the lower bound (relays and exchange) that a changed placement is assumed to have as well. The first is for
+placements that are priced exactly at once, the second for estimates, of which only the fastest are priced exactly at the end."""
 CLOSE: Final = 1.03
 """Estimates up to this factor slower than the fastest are priced exactly."""
 FEWEST_CHANGES, MOST_CHANGES = 6, 80
@@ -125,7 +125,7 @@ class Search:
         return self._priced(replace(layout, exact=False) if self.problem.network.indexed else layout)
 
     def _priced(self, layout: Layout) -> Priced | None:
-        """The cost of a layout, None if it does not fit."""
+        """Return the price of a layout; None if it does not fit."""
         found = supersteps(layout)
         memory = memory_of(layout, found)
         largest = memory.largest
@@ -143,7 +143,7 @@ class Search:
         return priced
 
     def run(self, chips: int | None) -> Search:
-        """Try few chips first and stop once more of them no longer help; give blocks less of a tile if relays do not fit."""
+        """Try few chips first, and stop when more chips are not faster; if relays do not fit, leave blocks less of each tile."""
         for count in chip_counts(self.problem, chips):
             before = self.best
             for copies in copy_counts(self.problem, count):
@@ -153,7 +153,7 @@ class Search:
         return self
 
     def run_quickly(self, chips: int | None) -> Search:
-        """Use all chips, give relays the whole machine, and stop at the first placement that fits, however slow it is."""
+        """Use all chips, allow relays on any tile, and stop at the first placement that fits, however slow it is."""
         options = self._options(self.problem)
         for share in TIGHT_SHARES if self.problem.packed else QUICK_SHARES:
             tight = each_once(options, partial(all_within, share * self.problem.target.tile_bytes))
@@ -222,7 +222,7 @@ class Search:
         return self
 
     def price_exactly(self, most: int = EXACT_PRICES) -> Search:
-        """Price the `most` fastest estimates exactly, then up to half as many that may be faster yet, and more only while none fits.
+        """Price the `most` fastest estimates exactly, then up to half as many others that may be faster, and more only while none fits.
 
         Estimates with similarly cut populations are assumed to have similar errors.
         """
@@ -293,11 +293,11 @@ class Search:
         return done
 
     def work(self) -> float:
-        """Tile cycles of a step of all populations, their batches undivided."""
+        """Return the tile cycles of a step of all populations, with undivided batches."""
         return sum(some[0].weight for some in self._options(self.problem))
 
     def _least_cycles(self, part: MappingProblem, options: Sequence[Sequence[Choice]], placement: Placement) -> float:
-        """Lower bound of a placement's cost: in each part of a step, the cycles of the slowest population, without relays."""
+        """Return a lower bound of a placement's cost: in each part of a step, the cycles of the slowest population, without relays."""
         if part.target.tiles < len(options):
             return 0.0
         columns: dict[tuple[int, Cut, int], Floats] = {}
@@ -310,7 +310,7 @@ class Search:
         return BOUND_MARGIN * (parts + self._least_update(placement)) + self._over_links(placement)
 
     def _least_update(self, placement: Placement) -> float:
-        """Cycles of the update: in each of its supersteps, those of the slowest population."""
+        """Return a lower bound of the update: in each of its supersteps, the cycles of the slowest population."""
         problem, layout = self.problem, Layout(self.problem, placement, {}, (), exact=False)
         if not problem.training:
             return 0.0
@@ -321,7 +321,7 @@ class Search:
         return float(np.max(each, axis=0).sum())
 
     def _over_links(self, placement: Placement) -> float:
-        """Cycles in which copies of the network send each other new weights, and gradients before."""
+        """Return the cycles in which copies of the network exchange gradients and new weights."""
         if placement.copies == 1:
             return 0.0
         traffic = weights_to_replicas(Layout(self.problem, placement, {}, ()))
@@ -338,9 +338,9 @@ class Search:
 
 
 def _equal_replicas(options: Sequence[Sequence[Choice]]) -> Iterator[list[Sequence[Choice]]]:
-    """Yield the choices with one number of replicas for all populations.
+    """Yield the choices in which all populations have the same number of replicas, for each number.
 
-    With unequal numbers, a tile reads deltas for part of another tile's samples: a piece per neuron, and code for each piece.
+    With different numbers, a tile reads deltas for part of another tile's samples: a piece per neuron, and code for each piece.
     """
     for replicas in sorted({choice.cut.replicas for some in options for choice in some}):
         found = each_once(options, partial(_with_replicas, replicas))
@@ -353,7 +353,7 @@ def _with_replicas(replicas: int, some: Sequence[Choice]) -> list[Choice]:
 
 
 def _error(placement: Placement, known: Sequence[tuple[Placement, float]]) -> float:
-    """Exact over estimated cycles of the most similar placement, closer to 1 the less similar it is."""
+    """Return the ratio of exact to estimated cycles of the most similar placement, moved towards 1 the less similar it is."""
     alike = [np.mean([_form(a) == _form(b) for a, b in zip(placement.ranges, other.ranges, strict=True)]) for other, _ in known]
     most = int(np.argmax(alike)) if alike else 0
     return 1 + float(alike[most]) * (known[most][1] - 1) if alike else 1.0
@@ -367,7 +367,7 @@ def _learned(layer: Layer) -> object:
 
 
 def _price_key(where: TileRange) -> object:
-    """Everything that determines a price; column groups beyond the neurons of a tile do not count."""
+    """Return all properties that determine a price; column groups beyond the number of neurons of a tile make no difference."""
     return where.tiles.tobytes(), cut_key(where)[0], where.samples, min(where.columns, int(where.neurons.max())), where.paired
 
 

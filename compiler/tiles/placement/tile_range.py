@@ -29,7 +29,7 @@ class TileRange:
     columns
         Maximum number of column groups of a tile's neurons; see :mod:`snnc.compiler.tiles.placement.grouping`.
     paired
-        As :func:`snnc.compiler.tiles.placement.grouping.split_samples` takes it.
+        Whether workers share samples in pairs; see :func:`snnc.compiler.tiles.placement.grouping.split_samples`.
     """
 
     starts: tuple[int, ...]
@@ -80,12 +80,12 @@ class TileRange:
         return self.tiles[replica * self.width : (replica + 1) * self.width]
 
     def index_of(self, replica: int, tile: int) -> int | None:
-        """Place of `tile` among the tiles of a replica, None if it is not one of them."""
+        """Return the index of `tile` among the tiles of a replica; None if it is not one of them."""
         index = tile - self.starts[replica]
         return index if 0 <= index < self.width else None
 
     def contains(self, tiles: Ints) -> Bools:
-        """[tiles, replicas]: whether a tile is one of a replica's."""
+        """Return [tiles, replicas]: whether each tile belongs to each replica."""
         starts = self._order[0]
         found: Bools = (tiles[:, None] >= starts) & (tiles[:, None] < starts + self.width)
         return found
@@ -103,7 +103,7 @@ class TileRange:
         return found if found >= 0 and tile < self.starts[found] + self.width else None
 
     def samples_on(self, tiles: Ints, first: Ints, stop: Ints) -> Ints:
-        """Number of the samples ``[first, stop)`` that each of `tiles` handles; arrays of one length."""
+        """Return how many of the samples ``[first, stop)`` each of `tiles` processes; the arrays have equal lengths."""
         starts, begin, end = self._order
         replica = np.maximum(np.searchsorted(starts, tiles, side="right") - 1, 0)
         there = (tiles >= starts[replica]) & (tiles < starts[replica] + self.width)
@@ -111,7 +111,7 @@ class TileRange:
         return found
 
     def windows_read(self, first: Ints, stop: Ints) -> Ints:
-        """Number of the windows ``[first, stop)`` of samples, in order, of which each of `tiles` reads a part."""
+        """Return, for each of the population's tiles, how many of the windows with samples ``[first, stop)``, in order, it reads from."""
         _, begin, end = self._order
         found: Ints = np.searchsorted(first, end, side="left") - np.searchsorted(stop, begin, side="right")
         return np.repeat(found, self.width)
@@ -151,7 +151,7 @@ class ScatteredRange(TileRange):
         return self.places
 
     def index_of(self, replica: int, tile: int) -> int | None:
-        """Place of `tile` among the tiles, None if it is not one of them."""
+        """Return the index of `tile` among the tiles; None if it is not one of them."""
         del replica
         index = int(np.searchsorted(self.places, tile))
         return index if index < len(self.places) and self.places[index] == tile else None

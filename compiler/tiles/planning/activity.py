@@ -29,13 +29,13 @@ class Activity:
     source
         Where it was measured.
     support, support_peak
-        The same of neurons that take gradient (that spiked, or are inside the support of their surrogate), where that is bounded.
+        The same of neurons that receive gradient (that spiked, or are inside the support of their surrogate), where that is bounded.
     rates
         A step, of each single value of a buffer that was measured.
     patterns
         Which values of a buffer that was measured spiked: bits, [steps, samples, bytes], as :func:`numpy.packbits` packs them.
     counts, support_counts
-        Spikes, and neurons that take gradient, of a buffer that was measured, [steps, samples].
+        Spikes, and neurons that receive gradient, of a buffer that was measured, [steps, samples].
     """
 
     mean: Mapping[str, float]
@@ -50,7 +50,7 @@ class Activity:
 
     @property
     def measured(self) -> dict[str, Any]:
-        """What a mapping is given beside :attr:`mean`, by the names of :func:`snnc.compiler.tiles.make_plan`."""
+        """Keyword arguments of :func:`snnc.compiler.tiles.make_plan`: the statistics beside :attr:`mean`."""
         found = (self.rates, self.support, self.counts, self.support_counts, self.patterns)
         return dict(zip(("rates", "support", "counts", "support_counts", "patterns"), found, strict=True))
 

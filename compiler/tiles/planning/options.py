@@ -53,7 +53,7 @@ class PlanOptions:
 
     @property
     def lowering(self) -> dict[str, Any]:
-        """What :func:`~snnc.compiler.lowering.lower.lower` takes by name."""
+        """Keyword arguments of :func:`~snnc.compiler.lowering.lower.lower`."""
         names = ("loss", "optimizer", "surrogate", "gradient_window", "steps")
         halves = halves_of(self.precision, self.half, trains=self.loss is not None)
         return {name: getattr(self, name) for name in names} | {"half": halves, "rounding": rounding_of(self.half, self.seed)}

@@ -1,4 +1,4 @@
-"""The order of populations with channels: whichever is predicted to be fastest."""
+"""Choose the order of neurons in populations with channels that is predicted to be fastest."""
 
 from __future__ import annotations
 
@@ -18,71 +18,71 @@ from snnc.compiler.tiles.planning.activity import Activity, taken
 from snnc.compiler.tiles.planning.parting import Mapped, Mapper, worth_planning
 
 GRAINS: Final = (8, 1 << 30)
-"""Channels that lie side by side, beside the author's order: some, and all."""
+"""Orders that are tried in addition to the author's: numbers of channels whose values at one position are neighbours (8, or all)."""
 
 
 @dataclass(frozen=True, eq=False)
 class ChannelOrders:
-    """The order of each input and population that has another than the author's, and what the program's numbers stand for."""
+    """The order of each input and population that is reordered, and the correspondence between the two programs."""
 
     orders: Mapping[str, ChannelOrder]
     between: Correspondence
 
 
 class Common:
-    """What the points of an exploration have in common: the orders of their program, and plans that do not depend on the clock."""
+    """Results that all points of an exploration share: the orders of their program, and plans that do not depend on the clock."""
 
     def __init__(self) -> None:
         self.clocks = Clocks()
-        self._ways: list[tuple[StepProgram, Mapping[str, ChannelOrders | None]]] = []
+        self._variants: list[tuple[StepProgram, Mapping[str, ChannelOrders | None]]] = []
 
-    def ways(self, program: StepProgram) -> Mapping[str, ChannelOrders | None]:
-        """Return the orders of a program that are tried, by name; "" is the author's."""
-        known = next((ways for one, ways in self._ways if one is program), None)
+    def variants(self, program: StepProgram) -> Mapping[str, ChannelOrders | None]:
+        """Return the orders that are tried for a program, by name; "" is the author's order."""
+        known = next((variants for one, variants in self._variants if one is program), None)
         if known is None:
-            known = _ways(program)
-            self._ways.append((program, known))
+            known = _variants(program)
+            self._variants.append((program, known))
         return known
 
 
-def _ways(program: StepProgram) -> Mapping[str, ChannelOrders | None]:
-    ways: dict[str, ChannelOrders | None] = {"": None}
+def _variants(program: StepProgram) -> Mapping[str, ChannelOrders | None]:
+    variants: dict[str, ChannelOrders | None] = {"": None}
     for grain in GRAINS:
         chosen = orders(program, grain)
-        ways.setdefault(str(chosen), ChannelOrders(chosen, reorder(program, chosen)))
-    return ways
+        variants.setdefault(str(chosen), ChannelOrders(chosen, reorder(program, chosen)))
+    return variants
 
 
 def map_orders(program: StepProgram, mapper: Mapper, activity: Activity | None, common: Common) -> Mapped:
-    """Map the network in several orders quickly, the fastest two of them in full, and keep the faster.
+    """Estimate the network in several orders quickly, plan the fastest two in full, and return the faster one.
 
     Raises
     ------
     TooBigError
-        It does not fit.
+        The network does not fit.
     """
     if not movable(program):
         return Mapped(mapper(program, activity))
     estimates: list[tuple[float, ChannelOrders | None]] = []
-    # Whichever lies channels side by side is the fastest in most cases; others are looked at no longer than they may be faster.
-    for way in reversed(list(common.ways(program).values())):
+    # Neighbouring channels are fastest in most cases, so they come first: an estimate stops once it is slower than the best one.
+    for variant in reversed(list(common.variants(program).values())):
         with suppress(TooBigError):
-            estimates.append((_plan(program, mapper, activity, way, quick=True).cycles, way))
+            estimates.append((_plan(program, mapper, activity, variant, quick=True).cycles, variant))
     worth = worth_planning(estimates) or [None]
-    return min((Mapped(_plan(program, mapper, activity, way), way) for way in worth), key=lambda found: found.plan.cycles)
+    return min((Mapped(_plan(program, mapper, activity, variant), variant) for variant in worth), key=lambda found: found.plan.cycles)
 
 
-def _plan(program: StepProgram, mapper: Mapper, activity: Activity | None, way: ChannelOrders | None, *, quick: bool = False) -> Plan:
-    if way is None:
+def _plan(program: StepProgram, mapper: Mapper, activity: Activity | None, variant: ChannelOrders | None, *, quick: bool = False) -> Plan:
+    if variant is None:
         return mapper(program, activity, quick=quick)
-    return mapper(way.between.split, activity_of(way, activity), quick=quick)
+    return mapper(variant.between.split, activity_of(variant, activity), quick=quick)
 
 
-def activity_of(way: ChannelOrders, activity: Activity | None) -> Activity | None:
+def activity_of(variant: ChannelOrders, activity: Activity | None) -> Activity | None:
     """Return the activity of the program in that order."""
     if activity is None:
         return None
-    places = way.between.buffers
+    places = variant.between.buffers
     moved = {name: rate if (p := places.get(name)) is None or p.index is None else rate[p.index] for name, rate in activity.rates.items()}
     bits = {name: pattern if (p := places.get(name)) is None else taken(pattern, p.index) for name, pattern in activity.patterns.items()}
     return replace(activity, rates=moved, patterns=bits)

@@ -1,4 +1,4 @@
-"""The number of parts of a network with sparse connections: whichever is predicted to be fastest."""
+"""Choose the number of parts of a network with sparse connections that is predicted to be fastest."""
 
 from __future__ import annotations
 
@@ -25,26 +25,26 @@ from snnc.compiler.tiles.planning.activity import Activity
 from snnc.compiler.tiles.vertices.codelet_costs import network_costs
 
 IMBALANCE: Final = 0.05
-"""Work that a part may hold above the mean."""
+"""Fraction by which the work of a part may exceed the mean."""
 LEAST_NEURONS: Final = 48
-"""Neurons of a part on average, so that it fills some tiles."""
+"""Minimum mean number of neurons in a part, so that a part fills several tiles."""
 MOST_PARTS: Final = 32
 MOST_CONNECTIONS: Final = 128
-"""Connections of a network in parts: each takes time to plan, and code on every tile that it reaches."""
+"""Maximum number of connections after the cut: each takes time to plan, and code on every tile that it reaches."""
 ASSUMED: Final = 0.05
-"""Spikes a neuron and step where nothing is known, as :mod:`snnc.compiler.tiles.schedule.capacity` assumes."""
-Way = TypeVar("Way")
+"""Assumed spikes per neuron and step if nothing is known, as :mod:`snnc.compiler.tiles.schedule.capacity` assumes."""
+Variant = TypeVar("Variant")
 PLANNED: Final = 2
-"""Ways that are planned in full, those with the fastest quick estimates."""
+"""Maximum number of variants that are planned in full: those with the fastest quick estimates."""
 CLOSE: Final = 1.15
-"""Of these, such as take no longer than the fastest by more than this factor."""
+"""A variant is planned in full only if its estimate is at most this factor times the fastest."""
 Mapper: TypeAlias = Callable[..., Plan]
 """Maps a program: ``(program, activity, quick=…)``."""
 
 
 @dataclass(frozen=True, eq=False)
 class Parts:
-    """The parts of a network, and what its program's names and numbers stand for."""
+    """The parts of a network, and the correspondence between its program and the program of the parts."""
 
     parting: Parting
     between: Correspondence
@@ -52,7 +52,7 @@ class Parts:
 
 @dataclass(frozen=True, eq=False)
 class Mapped:
-    """A plan, and what it places in the program's stead: parts, or populations in other orders (None: the program as it is)."""
+    """A plan, and the form of the program that it places: in parts, or with reordered populations; None: the program as it is."""
 
     plan: Plan
     parts: Any = None
@@ -67,11 +67,11 @@ class Parter:
     prepared, program
         The graph in normal form, and the program of the whole.
     lowering
-        Options of :func:`snnc.compiler.lowering.lower.lower` that the program was made with.
+        Options of :func:`snnc.compiler.lowering.lower.lower` from which the program was lowered.
     activity
         Measured or assumed spikes.
     seed
-        Of the partitioner.
+        Seed of the partitioner.
     """
 
     prepared: Prepared
@@ -82,11 +82,11 @@ class Parter:
 
     @property
     def candidates(self) -> Candidates | None:
-        """What can be cut."""
+        """The populations and connections that can be cut."""
         return self.prepared.candidates
 
     def hypergraph(self) -> Hypergraph:
-        """Return neurons with their predicted work, joined by what each sends, weighed by its rate."""
+        """Return neurons weighted by their predicted work; an edge joins a neuron with those it sends to, weighted by its rate."""
         found = self.candidates
         assert found is not None
         rates = {name: _rate(self.program, name, self.activity) for name in found.sizes}
@@ -112,7 +112,7 @@ class Parter:
         return Parts(parting, self.prepared.lower(self.program, parting, **self.lowering))
 
     def _work(self, found: Candidates, rates: Mapping[str, Any]) -> Floats:
-        """Worker cycles a step of each neuron: its equations, the events that reach it, and the deltas of those that it reaches."""
+        """Worker cycles per step of each neuron: its equations, the events that reach it, and the deltas of those that it reaches."""
         network = describe(self.program)
         costs, layers = network_costs(network), {layer.label: layer for layer in network.layers}
         each = np.zeros(found.neurons)
@@ -128,7 +128,7 @@ class Parter:
 
 
 def _rate(program: StepProgram, name: str, activity: Activity | None) -> Any:
-    """Spikes a step of each neuron of a population, or of any of them."""
+    """Return the spikes per step of each neuron of a population, or one number for all of them."""
     info = next(p for p in program.populations if p.label == name)
     spiking = [b for b in info.output_buffers.values() if program.buffers[b].kind == "spikes"]
     for buffer in spiking if activity is not None else ():
@@ -141,37 +141,42 @@ def _rate(program: StepProgram, name: str, activity: Activity | None) -> Any:
 
 
 def map_parts(parter: Parter, mapper: Mapper, chips: int, wanted: int | None) -> Mapped:
-    """Map the complete network, in an even order too, and several numbers of parts, and keep the fastest; `wanted` is a requested number.
+    """Map the network whole, whole in an even order, and in several numbers of parts; return the fastest.
+
+    `wanted` is the number of parts that a user requested.
 
     Raises
     ------
     PartsError
         The network cannot be cut into `wanted` parts.
     TooBigError
-        It does not fit, whole or in parts.
+        The network does not fit, whole or in parts.
     """
     whole = partial(mapper, parter.program, parter.activity)
     if wanted is not None and wanted > 1:
         return _map(parter, mapper, _wanted(parter, wanted))
     if wanted == 1 or parter.candidates is None:
         return Mapped(whole())
-    worth = worth_planning(_looks(parter, mapper, chips))
+    worth = worth_planning(_quick_estimates(parter, mapper, chips))
     return min((Mapped(whole()) if p is None else _map(parter, mapper, p) for p in worth or [None]), key=lambda found: found.plan.cycles)
 
 
-def worth_planning(looks: Iterable[tuple[float, Way]]) -> list[Way]:
-    """Return the ways whose quick estimates are fastest, those that do not fit left out.
+def worth_planning(estimates: Iterable[tuple[float, Variant]]) -> list[Variant]:
+    """Return the variants with the fastest quick estimates, except those that do not fit.
 
-    A quick estimate may have the order wrong: it knows no local search and no windows that hold less than everything.
+    Several are returned because quick estimates may rank them wrongly: they include neither local search nor windows of limited capacity.
     """
-    found = sorted(looks, key=lambda look: look[0])
-    return [way for cycles, way in found[:PLANNED] if cycles < math.inf and cycles <= CLOSE * found[0][0]]
+    ranked = sorted(estimates, key=lambda estimate: estimate[0])
+    return [variant for cycles, variant in ranked[:PLANNED] if cycles < math.inf and cycles <= CLOSE * ranked[0][0]]
 
 
-def _looks(parter: Parter, mapper: Mapper, chips: int) -> Iterator[tuple[float, Parts | None]]:
-    """Cycles of a step by a quick estimate, infinite where it does not fit: complete or in an even order, then in more and more parts."""
+def _quick_estimates(parter: Parter, mapper: Mapper, chips: int) -> Iterator[tuple[float, Parts | None]]:
+    """Yield quick estimates of the cycles of a step, infinite if it does not fit: of the whole network, then of more and more parts.
 
-    def look(parts: Parts | None) -> tuple[float, Parts | None]:
+    The first is the faster one of the author's order and an even order.
+    """
+
+    def estimate(parts: Parts | None) -> tuple[float, Parts | None]:
         program, activity = (
             (parter.program, parter.activity) if parts is None else (parts.between.split, activity_of(parts, parter.activity))
         )
@@ -180,18 +185,18 @@ def _looks(parter: Parter, mapper: Mapper, chips: int) -> Iterator[tuple[float, 
         except TooBigError:
             return math.inf, parts
 
-    best = min(map(look, (None, *_evenly_ordered(parter))), key=lambda found: found[0])
+    best = min(map(estimate, (None, *_evenly_ordered(parter))), key=lambda found: found[0])
     yield best
     for number, parts in enumerate(_tried(parter, chips)):
-        found = look(parts)
+        found = estimate(parts)
         yield found
         if number and best[0] <= found[0] < math.inf:
-            return  # more parts cost more than they save; the first ones, few as they are, hardly tell
+            return  # more parts cost more than they save; the smallest number of parts alone does not show that
         best = min(best, found, key=lambda some: some[0])
 
 
 def _evenly_ordered(parter: Parter) -> Iterator[Parts]:
-    """Complete populations whose neurons are in an order in which work is even."""
+    """Yield the network in one part, with neurons in an order that spreads work evenly."""
     with suppress(UnreachedPartError):
         yield parter.apply(parter.parting(1))
 
@@ -202,7 +207,7 @@ def _map(parter: Parter, mapper: Mapper, parts: Parts) -> Mapped:
 
 
 def _tried(parter: Parter, chips: int) -> Iterator[Parts]:
-    """The network in as many parts as there are chips, in two, four, …"""
+    """Yield the network in as many parts as there are chips, and in two, four, … parts, in ascending order."""
     found = parter.candidates
     assert found is not None
     most = min(MOST_PARTS, found.neurons // LEAST_NEURONS)
@@ -245,9 +250,9 @@ def activity_of(parts: Parts, activity: Activity | None) -> Activity | None:
         if of in activity.support:
             support[buffer] = activity.support[of]
         width = math.prod(parts.between.split.buffers[buffer].shape)
-        for given, kept in ((activity.peak, peak), (activity.support_peak, support_peak)):
-            if of in given:
-                kept[buffer] = _peak(given[of], share, width)
+        for whole_peak, part_peak in ((activity.peak, peak), (activity.support_peak, support_peak)):
+            if of in whole_peak:
+                part_peak[buffer] = _peak(whole_peak[of], share, width)
     counts = _counts_of_parts(parts, activity.counts, activity.rates)
     return Activity(mean, peak, activity.source, support, support_peak, rates, counts, _counts_of_parts(parts, activity.support_counts, {}))
 
@@ -262,12 +267,12 @@ def _counts_of_parts(parts: Parts, counts: Mapping[str, Array], rates: Mapping[s
         rate = np.asarray(rates.get(of, np.ones(math.prod(parts.between.whole.buffers[of].shape))), dtype=np.float64)
         share = np.array([rate[index].sum() for index in cut.values()]) / max(rate.sum(), 1e-30)
         share = share / max(share.sum(), 1.0)  # sums in another order may be larger
-        dealt = random.multinomial(counted, [*share, max(0.0, 1.0 - share.sum())])  # the last: neurons that no part sends
-        found.update({name: np.minimum(dealt[..., n], len(index)) for n, (name, index) in enumerate(cut.items())})
+        drawn = random.multinomial(counted, [*share, max(0.0, 1.0 - share.sum())])  # the last: neurons that no part sends
+        found.update({name: np.minimum(drawn[..., n], len(index)) for n, (name, index) in enumerate(cut.items())})
     return found
 
 
 def _peak(whole: int, share: float, width: int) -> int:
-    """Most of a part, when `whole` fire at once: its share of them and three standard deviations of a Poisson number."""
+    """Return the peak of a part if `whole` neurons fire at once: its share of them plus three standard deviations of a Poisson number."""
     some = whole * share
     return min(width, whole, math.ceil(some + 3 * math.sqrt(some) * (share < 1)))

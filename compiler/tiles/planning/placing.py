@@ -29,7 +29,7 @@ IN_REACH: Final = 2.0
 
 
 def parter_of(graph: Graph, program: StepProgram, chosen: PlanOptions, activity: Activity | None = None) -> Parter:
-    """Return what cuts `graph`, whose program is `program`, into parts."""
+    """Return the :class:`Parter` that cuts `graph`, whose program is `program`, into parts."""
     return Parter(prepare(graph, chosen.loss, chosen.loss_output), program, chosen.lowering, activity, chosen.seed)
 
 

@@ -174,7 +174,7 @@ def bits_work(problem: MappingProblem, buses: Sequence[Bus], samples: Any) -> Re
 
 
 def _copied(problem: MappingProblem, bus: Bus, samples: Any, *, forward: bool) -> dict[str, Any]:
-    """What the slowest worker copies into the windows of a bus; backward, neurons that take gradient and returned ones."""
+    """Amounts that the slowest worker copies into the windows of a bus; backward, with neurons that receive gradient and returned ones."""
     workers, width = problem.target.workers, bus.source.width
     support = bus.id in problem.windowed_buses and not forward
     ids = problem.support_events(bus) if support else min(problem.events(bus.source), bus.capacity)

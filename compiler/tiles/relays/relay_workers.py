@@ -107,7 +107,7 @@ def _alike(problem: MappingProblem, source: BusSource, rows: MaskRows | None, fi
 def _found(
     problem: MappingProblem, source: BusSource, rows: MaskRows, shares: Shares, chosen: Ints, later: int
 ) -> Iterator[tuple[str, Ints]]:
-    """Numbers of spikes, then of neurons that only take gradient, that each worker finds in each sample, [relays, workers, iterations].
+    """Numbers of spikes, then of neurons that only receive gradient, that each worker finds in each sample, [relays, workers, iterations].
 
     They belong to the step that the source had `later` iterations before.
     """
@@ -260,7 +260,7 @@ def _joining(
 
 
 def _copying(problem: MappingProblem, loops: Sequence[Loop], bus: Bus, shares: Shares, chosen: Ints, *, forward: bool) -> Any:
-    """[relays, workers, iterations]: copying ids of windows; backward, for neurons that take gradient, also of the previous window."""
+    """[relays, workers, iterations]: copying ids of windows; backward, for neurons that receive gradient, also of the previous window."""
     timeline, first = problem.timeline, problem.timeline.first(bus)
     support = bus.id in problem.windowed_buses and not forward
     ids = timeline.entries(bus) if support else np.minimum(timeline.stored(bus), bus.capacity)

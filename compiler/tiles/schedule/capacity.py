@@ -10,10 +10,10 @@ from snnc.compiler.tiles.errors import CapacityError
 from snnc.compiler.tiles.network import BusSource, MappedNetwork
 
 ASSUMED_ACTIVITY: Final = 0.05
-"""Spikes a value and step without measurement (the middle of the published benchmark grid)."""
+"""Assumed spikes per value and step without a measurement (the middle of the published benchmark grid)."""
 SUPPORT_RATIO: Final = 2.0
-"""Neurons that take gradient for each that spikes, without measurement: as many near the threshold as spike (the published runs
-with 10 % of all neurons in a window had 1.5 to 1.9)."""
+"""Assumed ratio, without a measurement, of neurons that receive gradient to neurons that spike: as many are near the threshold as spike
+(in published runs with windows of 10 % of all neurons, the ratio was 1.5 to 1.9)."""
 MARGIN: Final = 4.0
 """Standard deviations of a binomial count above the mean: about 3 counts in 100,000 are larger if neurons are independent."""
 GRAIN: Final = 4
@@ -21,9 +21,9 @@ GRAIN: Final = 4
 
 
 def expected_support(network: MappedNetwork, given: Mapping[str, float] | None, activity: Mapping[str, float]) -> dict[str, float]:
-    """Return neurons that take gradient, a value and step, of each source with a gradient window and an activity.
+    """Return, for each source with a gradient window and an activity, the fraction of neurons that receive gradient per step.
 
-    The measurement, else :data:`SUPPORT_RATIO` times the activity.
+    It is the measurement `given`, else :data:`SUPPORT_RATIO` times the activity.
 
     Raises
     ------
@@ -39,7 +39,7 @@ def expected_support(network: MappedNetwork, given: Mapping[str, float] | None, 
 
 
 def expected_activity(network: MappedNetwork, given: Mapping[str, float] | None) -> dict[str, float]:
-    """Return spikes a value and step of each spike source: the measurement, else :data:`ASSUMED_ACTIVITY`.
+    """Return the spikes per value and step of each spike source: the measurement, else :data:`ASSUMED_ACTIVITY`.
 
     Raises
     ------
@@ -49,14 +49,14 @@ def expected_activity(network: MappedNetwork, given: Mapping[str, float] | None)
     known = {s.buffer for s in network.sources if s.kind == "spikes"}
     for name, value in (given or {}).items():
         if not 0 <= value <= 1:
-            raise CapacityError(f"the activity of {name!r} is {value!r}; it is a number of spikes a value and step, between 0 and 1.")
+            raise CapacityError(f"the activity of {name!r} is {value!r}; it is a number of spikes per value and step, between 0 and 1.")
     return {name: float((given or {}).get(name, ASSUMED_ACTIVITY)) for name in sorted(known)}
 
 
 def window_capacity(source: BusSource, activity: float | None, given: Mapping[str, int] | int | None) -> int:
-    """Events a sample that one window of `source` holds.
+    """Return the number of events per sample that one window of `source` holds.
 
-    All values of a source of values. For a source of spikes: the user's number; else, from measured activity, the mean and
+    For a source of values, all of them. For a source of spikes, the user's number; else, from measured activity, the mean plus
     :data:`MARGIN` standard deviations of ``width`` independent values, rounded up to :data:`GRAIN`; else the width, which
     never overflows.
     """
@@ -67,24 +67,24 @@ def window_capacity(source: BusSource, activity: float | None, given: Mapping[st
         if chosen < 1:
             raise CapacityError(f"the capacity of {source.buffer!r} is {chosen}; a window holds at least 1 event.")
         return min(int(chosen), source.width)
-    return source.width if activity is None else _room(source, activity)
+    return source.width if activity is None else _default_capacity(source, activity)
 
 
 def gradient_capacity(source: BusSource, capacity: int, support: float | None, given: Mapping[str, int] | int | None) -> int:
-    """Entries a sample that one window of the backward pass holds: spikes, at least `capacity`, and neurons near the threshold.
+    """Return the entries per sample of a window of the backward pass: spikes, at least `capacity`, and neurons near the threshold.
 
-    0 for a source without a gradient window; else as :func:`window_capacity`, with the fraction `support` that takes gradient.
+    It is 0 for a source without a gradient window; else as :func:`window_capacity`, with the fraction `support` that takes gradient.
     """
     if not source.windowed:
         return 0
     chosen = given.get(source.buffer) if isinstance(given, Mapping) else given
     if chosen is not None and chosen < 1:
         raise CapacityError(f"the gradient capacity of {source.buffer!r} is {chosen}; a window holds at least 1 entry.")
-    room = chosen if chosen is not None else source.width if support is None else _room(source, support)
-    return min(max(int(room), capacity), source.width)
+    entries = chosen if chosen is not None else source.width if support is None else _default_capacity(source, support)
+    return min(max(int(entries), capacity), source.width)
 
 
-def _room(source: BusSource, share: float) -> int:
+def _default_capacity(source: BusSource, share: float) -> int:
     mean = source.width * share
     bound = math.ceil(mean + MARGIN * math.sqrt(mean * (1 - share)) + 1)
     return min(source.width, GRAIN * math.ceil(bound / GRAIN))

@@ -1,8 +1,7 @@
 """Events of every sample in every step: measured, or drawn if only a rate is known.
 
-A superstep waits for the block with most events, so their distribution over steps and samples matters, not their mean. Neurons that
-share their inputs fire together and networks fire in bursts: the variance of a measured count may be ten times that of as many
-independent neurons.
+A superstep waits for the block with the most events, so the distribution over steps and samples matters, not only the mean. Neurons that
+share inputs fire together, and networks fire in bursts: the variance of a measured count may be ten times that of independent neurons.
 """
 
 from __future__ import annotations
@@ -18,9 +17,9 @@ from snnc.compiler.tiles.network import BusSource
 from snnc.compiler.tiles.placement.grouping import Ints
 
 STEPS: Final = 512
-"""Steps of all batches together that are considered, if more samples were measured than a batch has."""
+"""Maximum number of steps, over all batches, that are considered if more samples were measured than a batch has."""
 DRAWN: Final = 100
-"""Minimum number of drawn steps, so that the mean of their largest counts is reliable."""
+"""Minimum number of drawn steps, so that the mean of the largest count of a step is reliable."""
 
 
 def batches(sources: Iterable[BusSource], measured: Mapping[str, Array], steps: int, batch: int) -> int:
@@ -39,7 +38,10 @@ def spikes_of(source: BusSource, rate: float, measured: Array | None, shape: tup
 
 
 def support_of(source: BusSource, rates: tuple[float, float], measured: Array | None, spikes: Ints) -> Ints:
-    """[batches, steps, samples]: neurons that take gradient, those of `spikes` among them; `rates` of spiking and of taking gradient."""
+    """Return [batches, steps, samples]: neurons that receive gradient, including those of `spikes`.
+
+    `rates` are the fractions of neurons that spike and that receive gradient.
+    """
     if measured is not None:
         return np.maximum(fitted(measured, spikes.shape), spikes)
     rate, support = rates
@@ -51,7 +53,7 @@ def support_of(source: BusSource, rates: tuple[float, float], measured: Array | 
 def fitted(measured: Array, shape: tuple[int, ...]) -> Array:
     """[batches, steps, samples, …] from [steps, samples, …]: each batch has its own samples as far as possible.
 
-    Missing samples are taken from the start again.
+    If there are too few samples, they repeat from the first.
     """
     steps, samples = measured.shape[:2]
     chosen = np.arange(shape[0] * shape[2]) % samples

@@ -1,4 +1,4 @@
-"""Which windows may be too small, whose relays request further ones, and in which pass: derived once for the mapping and for emission."""
+"""Derives, for mapping and emission, which windows may be too small, which relays request further ones, and in which pass."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ class WindowSizes:
 
     def limited(self, *, backward: bool = False) -> bool:
         """Whether a window may hold less than a step has, and further windows follow."""
-        room = self.gradient_capacity if backward and self.gradient_capacity is not None else self.capacity
-        return self.events and self.exact and room < self.width
+        capacity = self.gradient_capacity if backward and self.gradient_capacity is not None else self.capacity
+        return self.events and self.exact and capacity < self.width
 
 
 @dataclass(frozen=True)
 class FurtherWindows:
-    """The windows of all buses, by id, and what follows from their sizes."""
+    """The windows of all buses, by id, and properties derived from their sizes."""
 
     sizes: dict[str, WindowSizes]
     training: bool
@@ -47,7 +47,7 @@ class FurtherWindows:
 
     @property
     def requested_in(self) -> Direction | None:
-        """The pass in which relays request further windows; the forward pass also for the backward pass."""
+        """The pass in which relays request further windows; in the forward pass they also request those of the backward pass."""
         return "forward" if self.forward else "backward" if self.backward else None
 
     @property
@@ -73,13 +73,13 @@ class FurtherWindows:
         return 2 if forward and self.sizes[bus].gradient_capacity is not None else 1
 
     def window(self, bus: str, *, forward: bool) -> ShownWindow:
-        """What a relay's vertex shows of a bus in a pass."""
+        """Return the form of the windows of a bus that a relay's vertex provides in a pass."""
         sizes = self.sizes[bus]
         support = sizes.gradient_capacity is not None and not forward
-        lost = forward and sizes.events and sizes.capacity < sizes.width
-        return ShownWindow(support, sizes.limited(backward=support), self.passes(bus, forward=forward), lost)
+        drops = forward and sizes.events and sizes.capacity < sizes.width
+        return ShownWindow(support, sizes.limited(backward=support), self.passes(bus, forward=forward), drops)
 
 
 def numbers_of_relay(workers: int, *, bits: bool, external: bool, lag: int) -> int:
-    """Return with how many numbers a relay requests windows: one per worker if they list bits; one worker joins the latest results."""
+    """Return how many numbers a relay sends to request windows: one per worker if they list bits; else one, as one worker joins results."""
     return workers if bits and (external or lag != 1) else 1

@@ -24,16 +24,16 @@ MOST: Final = 512
 
 
 class Sums:
-    """A number for each sample in each iteration, for sums over ranges of samples."""
+    """Sums over ranges of samples, of values that each sample has in each iteration."""
 
     def __init__(self, values: Any) -> None:
-        """Take [iterations, samples]."""
+        """Store `values` [iterations, samples]."""
         whole = np.asarray(values, dtype=np.float64)
         self._before = np.zeros((whole.shape[1] + 1, whole.shape[0]))
         np.cumsum(whole.T, axis=0, out=self._before[1:])
 
     def over(self, first: Ints, count: Ints) -> Floats:
-        """[ranges, iterations]: sums over the samples ``[first, first + count)``."""
+        """Return [ranges, iterations]: sums over the samples ``[first, first + count)``."""
         found: Floats = self._before[first + count] - self._before[first]
         return found
 
@@ -94,9 +94,9 @@ class CountedProblem(Protocol):
 
 
 class EventTimeline:
-    """Counts of a problem by iteration, those of all batches in a row.
+    """Numbers of events of a problem in each iteration; the iterations of all batches follow one another.
 
-    Windows of a bus show the source's step t in iteration ``stage + lag + R t``, forward and backward.
+    Windows of a bus contain the source's step t in iteration ``stage + lag + R t``, forward and backward.
     """
 
     def __init__(self, problem: CountedProblem) -> None:
@@ -114,18 +114,18 @@ class EventTimeline:
 
     @cached_property
     def chosen(self) -> Ints:
-        """The considered iterations, counted over all batches."""
+        """The iterations that are considered, numbered over all batches."""
         whole = self._batches * self._each
         if whole <= MOST:
             return np.arange(whole)
         return np.sort(np.random.default_rng(0).choice(whole, MOST, replace=False))
 
     def before(self, iterations: int | None) -> Ints:
-        """The chosen ones among the first `iterations` of a sequence."""
+        """Return the indices of chosen iterations that are among the first `iterations` of a sequence."""
         return np.flatnonzero(self.chosen % self._each < (iterations or self._each))
 
     def spikes(self, source: BusSource) -> Ints:
-        """[batches, steps, samples]: events that a source sends."""
+        """Return [batches, steps, samples]: number of events that a source sends."""
         return self._cached("spikes", source.buffer, lambda: self._spikes(source))
 
     def _spikes(self, source: BusSource) -> Ints:
@@ -134,7 +134,7 @@ class EventTimeline:
         return spikes_of(source, rate, p.counts.get(source.buffer), (self._batches, p.steps, p.batch))
 
     def support(self, source: BusSource) -> Ints:
-        """[batches, steps, samples]: neurons of a windowed source that take gradient, with those that spiked."""
+        """Return [batches, steps, samples]: neurons of a windowed source that receive gradient, including those that spiked."""
         return self._cached("support", source.buffer, lambda: self._support(source))
 
     def _support(self, source: BusSource) -> Ints:
@@ -143,32 +143,32 @@ class EventTimeline:
         return support_of(source, rates, p.support_counts.get(source.buffer), self.spikes(source))
 
     def stored(self, bus: Bus) -> Ints:
-        """Spikes of a step that a relay stores: in mode "drop" no more than a window holds."""
+        """Return the number of spikes per step that a relay stores; in mode "drop", no more than fit in a window."""
         spikes = self.spikes(bus.source)
         return spikes if self.problem.mode == "exact" else np.minimum(spikes, bus.capacity)
 
     def all_entries(self, bus: Bus) -> Ints:
-        """[batches, steps, samples]: entries of a step that the backward pass shows, in one window or several."""
+        """Return [batches, steps, samples]: entries per step in the backward pass, in one window or several."""
         if bus.id not in self.problem.windowed_buses:
             return self.stored(bus)
         return self.stored(bus) + self.support(bus.source) - self.spikes(bus.source)
 
     def entries(self, bus: Bus) -> Ints:
-        """[batches, steps, samples]: entries in the first backward window."""
-        return np.minimum(self.all_entries(bus), self.room(bus, backward=True))
+        """Return [batches, steps, samples]: entries in the first backward window."""
+        return np.minimum(self.all_entries(bus), self.capacity(bus, backward=True))
 
-    def room(self, bus: Bus, *, backward: bool) -> int:
-        """The contents of a window of a bus."""
+    def capacity(self, bus: Bus, *, backward: bool) -> int:
+        """Return the number of entries that fit in a window of a bus."""
         return bus.gradient_capacity if backward and bus.id in self.problem.windowed_buses else bus.capacity
 
     # ---- in iterations ----
 
     def first(self, bus: Bus) -> int:
-        """The iteration that shows the first step of a bus."""
+        """Return the iteration whose window contains the first step of a bus."""
         return self.problem.schedule.stages.get(bus.source.owner, INPUT_STAGE) + bus.lag
 
     def placed(self, values: Ints | Floats, first: int) -> Any:
-        """[chosen iterations, samples] of [batches, steps, samples] whose step t belongs to the iteration ``first + R t``; else 0."""
+        """Return [chosen iterations, samples] from [batches, steps, samples]: step t is in iteration ``first + R t``, all others are 0."""
         p, found = self.problem, np.zeros((self._batches, self._each, values.shape[2]), dtype=values.dtype)
         where = first + p.schedule.interval * np.arange(p.steps)
         inside = (where >= 0) & (where < self._each)
@@ -176,7 +176,7 @@ class EventTimeline:
         return found.reshape(-1, values.shape[2])[self.chosen]
 
     def active(self, first: int, since: int = 0) -> Floats:
-        """[chosen iterations]: 1 where ``first + R t`` holds for some step t that is not before `since`."""
+        """Return [chosen iterations]: 1 if the iteration is ``first + R t`` for a step t of at least `since`, else 0."""
         return self._cached("active", f"{first} {since}", lambda: self._active(first, since))
 
     def _active(self, first: int, since: int) -> Floats:
@@ -186,27 +186,27 @@ class EventTimeline:
         return found
 
     def sums(self, kind: str, bus: Bus, values: Callable[[], Any]) -> Sums:
-        """Cache sums over the samples of the result of `values`; `kind` names it."""
+        """Return sums over the samples of the result of `values`, cached under `kind` and the bus."""
         return self._cached(kind, bus.id, lambda: Sums(values()))
 
     def shown(self, bus: Bus, part: str) -> Sums:
-        """Events of the window that the neurons of `part` read: forward the last one of an iteration, backward the first."""
+        """Return the events of the window that neurons read in `part`: the last window of an iteration forward, the first one backward."""
         if part == "backward":
             return self.sums(part, bus, lambda: self.window(bus, backward=True))
         return self.sums(part, bus, lambda: self.window(bus, backward=False, number=self.rounds(backward=False)))
 
     def window(self, bus: Bus, *, backward: bool, number: Ints | int = 0) -> Ints:
-        """[chosen iterations, samples]: spikes that a window of each iteration shows, the first being number 0."""
-        room, spikes = self.room(bus, backward=backward), self.placed(self.stored(bus), self.first(bus))
+        """Return [chosen iterations, samples]: spikes in window `number` of each iteration; the first window is number 0."""
+        capacity, spikes = self.capacity(bus, backward=backward), self.placed(self.stored(bus), self.first(bus))
         if bus not in self.problem.limited(backward=backward):
             number = 0
-        found: Ints = np.clip(spikes - np.asarray(number).reshape(-1, 1) * room, 0, room)
+        found: Ints = np.clip(spikes - np.asarray(number).reshape(-1, 1) * capacity, 0, capacity)
         return found
 
     # ---- further windows ----
 
     def rounds(self, *, backward: bool) -> Ints:
-        """[chosen iterations]: windows after the first; the busiest sample of any limited bus decides."""
+        """Return [chosen iterations]: number of windows after the first, as the busiest sample of any limited bus needs."""
         return self._cached("rounds", str(backward), lambda: self._rounds(self.problem.limited(backward=backward), backward))
 
     def _rounds(self, limited: Iterable[Bus], backward: bool) -> Ints:
@@ -214,11 +214,11 @@ class EventTimeline:
         for bus in limited:
             all_ = self.all_entries(bus) if backward else self.stored(bus)
             most = self.placed(all_, self.first(bus)).max(axis=1)
-            found = np.maximum(found, -(-most // self.room(bus, backward=backward)) - 1)
+            found = np.maximum(found, -(-most // self.capacity(bus, backward=backward)) - 1)
         return found
 
     def further_rounds(self, *, backward: bool) -> Rounds:
-        """All further rounds considered: backward the windows from 1 on; forward all but the last."""
+        """Return all considered rounds of further windows: backward the windows from 1 on, forward all but the last."""
         return self._cached("further", str(backward), lambda: self._further_rounds(backward))
 
     def _further_rounds(self, backward: bool) -> Rounds:
@@ -228,18 +228,18 @@ class EventTimeline:
         return Rounds(iteration, window + backward)
 
     def in_rounds(self, bus: Bus, rounds: Rounds, *, backward: bool, spikes: bool, later: int = 0) -> Ints:
-        """[rounds, samples]: spikes, or all entries, that the windows `later` than those of `rounds` show."""
-        room, first = self.room(bus, backward=backward), self.first(bus)
+        """Return [rounds, samples]: spikes, or all entries, in the windows that come `later` windows after those of `rounds`."""
+        capacity, first = self.capacity(bus, backward=backward), self.first(bus)
         all_ = self.placed(self.stored(bus) if spikes else self.all_entries(bus), first)[rounds.iteration]
-        found: Ints = np.clip(all_ - (rounds.window + later)[:, None] * room, 0, room)
+        found: Ints = np.clip(all_ - (rounds.window + later)[:, None] * capacity, 0, capacity)
         return found
 
     def further(self, *, backward: bool) -> float:
-        """Expected further windows of a sequence."""
+        """Return the expected number of further windows of a sequence."""
         return float(self.rounds(backward=backward).mean()) * self._each
 
     def busiest(self, bus: Bus, part: str, samples: Ints) -> Floats:
-        """Events per sample shown to the busiest of all blocks with so many `samples` each, averaged over iterations with a step.
+        """Return the events per sample that the busiest of all blocks with `samples` samples reads, averaged over iterations with a step.
 
         `part` is "forward", "backward" or "entries": spikes, or entries of the first backward window.
         """

@@ -21,9 +21,9 @@ class BlockCode:
 
 @dataclass(frozen=True)
 class HalfState:
-    """A state whose past is kept as float16.
+    """A state whose past is stored as float16.
 
-    `index` is its number, `offset` what is subtracted before rounding; the adjoint reads it `before` a step, `after` it, or both.
+    `index` is its number, `offset` is subtracted before rounding; the adjoint reads it `before` a step, `after` it, or both.
     """
 
     index: int
@@ -35,14 +35,14 @@ class HalfState:
 
 @dataclass(frozen=True)
 class BackwardCode(BlockCode):
-    """The same of the adjoint.
+    """The code of the adjoint of a step.
 
     Attributes
     ----------
     states
         States whose adjoint is passed from step to step.
     ports
-        Ports whose current's gradient is formed.
+        Ports for which the gradient of the current is computed.
     sums
         Parameters and biases whose gradients are summed.
     """
@@ -62,7 +62,7 @@ def code_of(assignments: Sequence[Assignment], results: Iterable[str]) -> BlockC
 def forward_code(layer: Layer, supports: Collection[int], *, saved: bool) -> BlockCode:
     """Return the code of a step.
 
-    `supports` are the outputs whose masks also show neurons in the support of the surrogate; with `saved`, values are stored for the
+    `supports` are the outputs whose masks also mark neurons in the support of the surrogate; with `saved`, values are stored for the
     adjoint.
     """
     kernel = layer.kernel
@@ -90,7 +90,7 @@ def backward_code(layer: Layer) -> BackwardCode:
 
 
 def half_states(layer: Layer) -> tuple[HalfState, ...]:
-    """Return the states whose past is kept as float16 and read by the adjoint."""
+    """Return the states whose past is stored as float16 and read by the adjoint."""
     if not (layer.gradient and layer.kernel.rounded):
         return ()
     reads = backward_code(layer).reads

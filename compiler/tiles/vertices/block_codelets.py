@@ -1,4 +1,4 @@
-"""The codelets of a population's blocks: classes, and how many vertices of each."""
+"""The codelets of a population's blocks: their classes, and the number of vertices of each class."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ from snnc.compiler.tiles.vertices.relay_codelets import relay_codelets
 from snnc.compiler.tiles.vertices.vertex_spec import VertexSpec
 
 FormOf: TypeAlias = Callable[[IndexedLink, Side], TableForm]
-"""The form of the tables of one side of an indexed connection."""
+"""Returns the form of the tables of one side of an indexed connection."""
 
 
 def estimated_form(link: IndexedLink, side: Side) -> TableForm:
-    """The form of its tables wherever its neurons are placed, unless they are cut so that all runs hold one value."""
+    """Return the form that the tables have for nearly every placement; it differs only if all runs are cut down to single values."""
     return link.estimated_form
 
 
 def block_codelets(problem: MappingProblem, layer: Layer, form: FormOf = estimated_form) -> Iterator[tuple[VertexSpec, int]]:
-    """Every class of vertices that the compute sets of a block of `layer` have, and vertices of a block."""
+    """Yield every class of vertices of a block of `layer`, with its number of vertices per block."""
     links, costs = block_links(problem, layer, form), problem.costs
     saved, supports = problem.training and layer.gradient, supported_outputs(layer, problem.windowed)
     code = forward_code(layer, supports, saved=saved)
@@ -65,7 +65,7 @@ def block_codelets(problem: MappingProblem, layer: Layer, form: FormOf = estimat
 
 
 def block_loops(problem: MappingProblem, layer: Layer, name: str) -> LoopsByPlace:
-    """Loops of a vertex of a block of `layer`, by what they belong to, whatever the form of its tables."""
+    """Return the loops of a vertex of a block of `layer`, grouped by link and purpose; they do not depend on the form of its tables."""
     return problem.memo.get(("loops", name, layer.id), lambda: LoopsByPlace(_loops(problem, layer, name)))
 
 
@@ -80,7 +80,7 @@ def _loops(problem: MappingProblem, layer: Layer, name: str) -> tuple[Loop, ...]
 
 
 def block_links(problem: MappingProblem, layer: Layer, form: FormOf | None = estimated_form) -> list[BlockLink]:
-    """All connections into `layer` as its blocks' vertices see them."""
+    """Return all connections into `layer`, with the properties that the vertices of its blocks depend on."""
     limited, limited_back = ({bus.id for bus in problem.limited(backward=backward)} for backward in (False, True))
     return [
         BlockLink(
@@ -96,7 +96,7 @@ def block_links(problem: MappingProblem, layer: Layer, form: FormOf | None = est
 
 
 def supported_outputs(layer: Layer, windowed: Collection[BusSource]) -> list[int]:
-    """Outputs of spikes whose masks also show neurons in the support of the surrogate."""
+    """Return the spike outputs whose masks also mark neurons in the support of the surrogate."""
     return sorted(layer.outputs.index(source.buffer) for source in layer.sent if source in windowed)
 
 
@@ -104,7 +104,7 @@ def supported_outputs(layer: Layer, windowed: Collection[BusSource]) -> list[int
 
 
 def layer_code_bytes(problem: MappingProblem, layer: Layer) -> int:
-    """Bytes of codelets on a tile of `layer` that also has a relay of its output, before anything is placed."""
+    """Return the bytes of codelets on a tile with blocks of `layer` and a relay of its output, before anything is placed."""
     return problem.memo.get(("code of a layer", layer.id), lambda: _code_of(problem, layer))
 
 

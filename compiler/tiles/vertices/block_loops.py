@@ -1,10 +1,14 @@
-"""The loops of the vertices of blocks: over neurons, over what connections bring, over gradients that return.
+"""The loops of the vertices of blocks: over neurons, over the inputs of connections, over gradients that return.
 
-Amounts of all of them: ``samples`` and ``count`` (neurons) of the block. Of a connection: ``events`` (spikes of all samples), ``entries``
-(spikes, and neurons in the support of the surrogate), ``width`` (values of a sample), ``nonzero`` (rows of pairs of values that are not
-both 0); of tables, ``searches`` (halvings), ``lookups``, ``founds`` (rows), ``singles`` and ``runs`` (runs of one value and of more),
-``values`` (that runs add up, or choose from) and ``sample_values`` (x samples). Of a connection out of the block: ``outputs`` (neurons of
-the target), ``unaligned`` (1 where pairs of samples are not one load). Of a returning window: ``windows``, ``searches``, ``own`` neurons.
+Their amounts are:
+
+* of the block: ``samples`` and ``count`` (neurons);
+* of a connection into it: ``events`` (spikes of all samples), ``entries`` (spikes, and neurons in the support of the surrogate), ``width``
+  (values of a sample) and ``nonzero`` (rows of pairs of values that are not both 0);
+* of tables: ``searches`` (halvings), ``lookups``, ``found_rows``, ``singles`` and ``runs`` (runs of one value and of several), ``values``
+  (that runs add up, or choose from) and ``sample_values`` (these times samples);
+* of a connection out of the block: ``outputs`` (neurons of the target), ``unaligned`` (1 where pairs of samples are not one load);
+* of a returning window: ``windows``, ``searches`` and ``own`` (neurons of the block).
 """
 
 from __future__ import annotations
@@ -22,11 +26,11 @@ COUNT: Final = Amount("count")
 
 
 class Reads(Protocol):
-    """A connection into a block with its number; `form`: that of its tables, None where it has none or any."""
+    """A connection that a block reads."""
 
     @property
     def index(self) -> int:
-        """Its number among those into the block."""
+        """Its number among the connections into the block."""
 
     @property
     def link(self) -> Link:
@@ -34,7 +38,7 @@ class Reads(Protocol):
 
     @property
     def form(self) -> TableForm | None:
-        """The form of its tables."""
+        """The form of its tables; None if it has no tables, or if the loops of all forms are wanted."""
 
 
 def forward_loops(cost: CodeletCost, links: Iterable[Reads]) -> tuple[Loop, ...]:
@@ -50,7 +54,7 @@ def forward_loops(cost: CodeletCost, links: Iterable[Reads]) -> tuple[Loop, ...]
 def backward_loops(cost: CodeletCost, read: Iterable[Reads], back: Iterable[Reads], returning: int) -> tuple[Loop, ...]:
     """Return the loops of the adjoint of a step, or of a further window of it.
 
-    It adds to gradients of weights of `read` and forms partial products for the sources of `back`; gradients return in so many windows.
+    It adds to gradients of weights of `read` and forms partial products for the sources of `back`; gradients return in `returning` windows.
     """
     return (
         *forward_loops(cost, read),
@@ -60,7 +64,7 @@ def backward_loops(cost: CodeletCost, read: Iterable[Reads], back: Iterable[Read
 
 
 def read_loops(cost: CodeletCost, read: Reads) -> Iterator[Loop]:
-    """Yield the loops over what a connection brings."""
+    """Yield the loops over the events or values of a connection."""
     place: Place = ("incoming", read.index)
     if read.link.indexed is not None:
         yield from _tables(cost, read.link, read.form, place)
@@ -84,7 +88,7 @@ def _events(cost: CodeletCost, place: Place) -> Iterator[Loop]:
 
 
 def _row(sweep: int, pair: int, most: int) -> Formula:
-    """Cycles of a row of weights, by those of a sweep over it and of a pair of its columns."""
+    """Return the cycles of a row of weights, from the cycles of a sweep over it and of a pair of its columns."""
     return sweeps(COUNT, most) * sweep + pairs(COUNT) * pair
 
 
@@ -108,7 +112,7 @@ def _tables(cost: CodeletCost, link: Link, form: TableForm | None, place: Place)
 
 
 def _runs(cost: CodeletCost, form: TableForm | None, place: Place) -> Iterator[Loop]:
-    yield from looping("rows of a table", Amount("founds"), cost.found, place)
+    yield from looping("rows of a table", Amount("found_rows"), cost.found, place)
     if form is None or form.single:
         yield from looping("runs of one value", Amount("singles"), cost.single, place)
     if form is None or not form.single:
@@ -132,7 +136,7 @@ def _returning(cost: CodeletCost, place: Place) -> Iterator[Loop]:
 
 
 def source_loops(cost: CodeletCost, links: Iterable[tuple[Link, TableForm | None]]) -> tuple[Loop, ...]:
-    """Return the loops of a block that adds up what the targets of `links` mean for it, numbered in this order; see :class:`Reads`."""
+    """Return the loops of a block that adds up the gradients from the targets of `links`, which are numbered in this order."""
     found = list(looping("samples", SAMPLES, cost.sample))
     for index, (link, form) in enumerate(links):
         place: Place = ("outgoing", index)

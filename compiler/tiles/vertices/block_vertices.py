@@ -63,7 +63,7 @@ class BlockLink:
 
 
 def forward(cost: CodeletCost, layer: Layer, links: Sequence[BlockLink], code: BlockCode, *, supports: int, saved: bool) -> VertexSpec:
-    """Return what runs a step; the masks of so many outputs also show neurons in the support of the surrogate."""
+    """Return the vertex that runs a step; the masks of `supports` outputs also mark neurons in the support of the surrogate."""
     kernel, way = layer.kernel, _changed(any(link.limited for link in links))
     fields = [*_BLOCK, *_first(layer), *_windows(links), *_weights(links)]
     for port in range(len(kernel.inputs)):
@@ -85,12 +85,12 @@ def forward(cost: CodeletCost, layer: Layer, links: Sequence[BlockLink], code: B
 
 
 def testing(cost: CodeletCost, supports: int) -> CodeletCost:
-    """The cost of a step that tests for so many outputs whether neurons are in the support of the surrogate."""
+    """Return the cost of a step that tests, for `supports` outputs, whether neurons are in the support of the surrogate."""
     return replace(cost, neuron=cost.neuron + supports * cost.near, pair=cost.pair + 2 * supports * cost.near)
 
 
 def gather(cost: CodeletCost, layer: Layer, links: Sequence[BlockLink]) -> VertexSpec:
-    """Return what adds a further window of `links` to the currents."""
+    """Return the vertex that adds a further window of `links` to the currents."""
     ports = sorted({link.link.port for link in links})
     currents = [run("inout", "float", f"current{port}", "the current of a port") for port in ports]
     return VertexSpec("gather", (*_BLOCK, *_first(layer), *_windows(links), *_weights(links), *currents), cost, forward_loops(cost, links))
@@ -149,7 +149,7 @@ def backward(
 
 
 def weight_round(cost: CodeletCost, layer: Layer, links: Sequence[BlockLink], returning: Sequence[BusSource]) -> VertexSpec:
-    """Return what adds a further window of `links` to weight gradients, and takes up those that return from `returning` sources."""
+    """Return the vertex that adds a further window of `links` to weight gradients, and receives gradients returned to `returning`."""
     back = [link for link in links if link.returned]
     fields = [*_BLOCK, *_windows(links), *_gradients(links), *_weights(back)]
     for i, source in enumerate(returning):
@@ -165,7 +165,10 @@ def weight_round(cost: CodeletCost, layer: Layer, links: Sequence[BlockLink], re
 
 
 def source_gradient(cost: CodeletCost, layer: Layer, links: Sequence[tuple[Link, TableForm | None]]) -> VertexSpec:
-    """Return what adds to a block's outputs what the targets of `links` mean for them; with the form of the source's tables."""
+    """Return the vertex that adds the gradients from the targets of `links` to a block's outputs.
+
+    Each connection comes with the form of its source's tables.
+    """
     fields = list(_SOURCES)
     for output in sorted({layer.outputs.index(link.source.buffer) for link, _ in links}):
         fields += _ring(output)
@@ -212,7 +215,7 @@ def _windows(links: Iterable[BlockLink]) -> Iterator[FieldSpec]:
 
 
 def _window(link: BlockLink) -> Iterator[FieldSpec]:
-    """What a connection reads, and what finds its place in the block."""
+    """Yield the fields of the window that a connection reads, and those that locate the block's part of it."""
     i, of = link.index, link.link
     if of.events:
         yield run("input", id_type(of.source.width), f"ids{i}", "ids of the window")

@@ -18,11 +18,14 @@ BOUNDARY: Final = (
     constant("segment", "iterations of a segment", "int"),
     constant("samples", "samples"),
 )
-"""Fields that say at which boundary a vertex works."""
+"""Fields that select the boundary a vertex saves or restores."""
 
 
 def boundary(costs: Mapping[str, CodeletCost], states: int, sent: Iterable[tuple[int, bool]]) -> VertexSpec:
-    """Return what copies so many states of a block, and what it `sent` last: the number of each output, and whether it sends spikes."""
+    """Return the vertex that saves and restores `states` states of a block and the values that it sent last.
+
+    `sent` lists its outputs: the number of each, and whether it sends spikes.
+    """
     fields = [*BOUNDARY, constant("count", "neurons of the block")]
     for index in range(states):
         fields.append(run("inout", "float", f"boundary_state{index}", "a state at boundaries"))

@@ -1,4 +1,4 @@
-"""Costs of the codelets of a network: instructions of their loops as written in C++, by what its populations and connections are."""
+"""Costs of the codelets of a network: the instructions of their C++ loops, given the kinds of its populations and connections."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from snnc.compiler.tiles.vertices.operations import pair_cycles
 def codelet_costs(program: StepProgram, training: bool | None = None) -> dict[str, CodeletCost]:
     """Return the coefficients of every codelet of `program`.
 
-    Keys are codelet names; those that depend on the population carry its id (``"forward.p0"``). Populations of one structure
+    Keys are codelet names; those that depend on the population carry its id (``"forward.p0"``). Populations of the same structure
     (kernel, number and kind of links, learned parameters) have equal coefficients, so one codelet serves them.
     """
     return network_costs(describe(program, training))
 
 
 def network_costs(network: MappedNetwork) -> dict[str, CodeletCost]:
-    """As :func:`codelet_costs`, for an existing description of a network."""
+    """Return the same as :func:`codelet_costs`, for a network that is already described."""
     costs = dict(_shared(network))
     for layer in network.layers:
         read = {link.events for link in layer.incoming if link.dense}
@@ -42,7 +42,7 @@ def network_costs(network: MappedNetwork) -> dict[str, CodeletCost]:
     return costs
 
 
-# ---- loops that are compiled for every number of columns (samples) that a sweep may have, and once more for whole sweeps ---------------
+# ---- loops that are compiled for each possible number of columns (samples) of a sweep, and once more for full sweeps -----------------
 
 
 def _variants(most: int) -> tuple[int, ...]:
@@ -50,7 +50,7 @@ def _variants(most: int) -> tuple[int, ...]:
 
 
 def _over_columns(events: Iterable[bool], held: int, pair: int, product: int) -> Iterator[tuple[str, int]]:
-    """Loops over events, or over rows of values, of a block with so many loads and stores per column."""
+    """Loops of a block over events, or over rows of values, with `held` loads and stores per column."""
     way = "forward" if held > 1 else "backward"
     for kind in events:
         most, one, each = (EVENT_SWEEP, _EVENT, pair) if kind else (VALUE_SWEEP, _ROW, product)
@@ -75,29 +75,29 @@ def _over_samples(cost: CodeletCost) -> tuple[tuple[str, int], tuple[str, int]]:
 
 
 def partial_products(cost: CodeletCost) -> tuple[str, int]:
-    """The loop over entries of a window whose products with the deltas of a block's columns return to the source."""
+    """The loop over a window's entries, whose products with the deltas of a block's columns are returned to the source."""
     each = sum(cost.entry + cost.entry_vector * int(column_pairs(n)) + _JOINED + cost.held * n for n in range(1, 2 * VALUE_SWEEP + 1))
     return "partial_products", each
 
 
 # ---- populations -----------------------------------------------------------------------------------------------------
 #
-# A connection: its fields 8; of a dense one the call, the place of the last column, the jump to the loop for its columns: 16 more.
+# A connection: its fields 8; a dense one also has the call, the position of the last column, the jump to the loop for its columns: 16 more.
 # A sweep over the list of a sample: load its length, test for none, advance list and columns, loop counter, branch: 6.
-# Of each column that it holds, forward: load and store the sum, 2; backward: load the delta, 1.
+# For each column of the sweep, forward: load and store the sum, 2; backward: load the delta, 1.
 # An event: load the id, multiply by the row's length, add the base, branch: 4. A pair forward: load the row, add: 2;
-# backward: load the row, add, store: 3. A last column beside pairs: shift the id, add its base: 2 more.
+# backward: load the row, add, store: 3. A last column without a pair: shift the id, add its base: 2 more.
 # A row of products: load the value, copy it for a pair, advance row and last column, branch: 5.
 # A pair forward: load, multiply, add: 3; backward: multiply, load, add, store: 4. Weights of half numbers are converted: 1 more.
-# Of values that are mostly 0, a pair: load both, or, branch, loop counter: 5; a row of a pair that is not: copy the value for a pair of
+# If values are mostly 0, each pair: load both, or, branch, loop counter: 5; each row of a nonzero pair: copy the value for a pair of
 # columns, form the address (multiply, add): 3, and its products.
 
 # A halving of a list of ids: load the id, compare, choose the half, subtract, branch: 5. Indexed connections. A lookup: load the id,
 # subtract the first row, compare with the number of rows, branch: 4; where rows have keys, each event and each key: load, compare,
 # branch, advance. A row that is walked through: load where its runs begin and end, compare, branch: 4.
-# A run of one value: load its place and its weight's, form no loop, branch: 4; a longer one loads its length, forms two addresses and sets
-# up a loop besides: 8. A value: load the weight, load the sum, (multiply-)add, store: 4, one float at a time, because runs begin anywhere.
-# Values of the past as float16, of one neuron or two: subtract the offset, convert, store a word; load a word, convert, add the offset: 3.
+# A run of one value: load its position and its weight's, no loop, branch: 4; a longer one also loads its length, forms two addresses and
+# sets up a loop: 8. A value: load the weight, load the sum, (multiply-)add, store: 4, one float at a time, because runs begin anywhere.
+# Stored values as float16, for one neuron or two: subtract the offset, convert, store a word; load a word, convert, add the offset: 3.
 # A choice: load what is chosen so far, compare twice, load, add and store the sum, store the number: 8.
 # An entry of a window whose partial product is formed: load the id, multiply by the row's length, add the base, start the sum, add its
 # halves, store, advance, branch: 8. A pair of its columns: load the row, multiply, add: 3.
@@ -175,22 +175,22 @@ def _backward(layer: Layer) -> CodeletCost:
 
 
 def _links(links: Iterable[Link]) -> int:
-    """Reading the fields of each connection and choosing its loop."""
+    """Instructions that read the fields of each connection and choose its loop."""
     return sum(_LINK + (_DENSE if link.dense else 0) for link in links)
 
 
 def _sample(links: Iterable[Link]) -> int:
-    """Each connection without its own rows of weights: its count, its pointers and the set-up of its loop."""
+    """Instructions per sample for each connection that is not dense: its count, its pointers and the set-up of its loop."""
     return sum(6 if link.events else 4 for link in links if not link.dense)
 
 
 def _sending(layer: Layer) -> int:
-    """Setting a bit of the mask (shift, or, and a store each 32 neurons), or storing a value."""
+    """Instructions that set a bit of the mask (shift, or, and a store every 32 neurons), or that store a value."""
     return sum(3 if source.kind == "spikes" else 1 for source in layer.sent)
 
 
 def _events_only(layer: Layer, held: int, event_vector: int, **partials: Any) -> CodeletCost:
-    """Links with further windows are a subset of those with events."""
+    """Costs of a vertex that only adds events of further windows; connections with further windows are a subset of those with events."""
     links = [link for link in layer.incoming if link.events]
     return CodeletCost(
         start=16 + _links(links),
@@ -234,7 +234,7 @@ def _source_gradient(layer: Layer) -> CodeletCost:
 
 
 def _norm(network: MappedNetwork, sums: tuple[str, int]) -> dict[str, CodeletCost]:
-    """The norm of all gradients: sums of private or gathered ones as in an update, and their squares; the factor from sums of squares."""
+    """The norm of all gradients: the sums of private or gathered ones as in an update, their squares, and the factor that they give."""
     if not network.square:
         return {}
     # the factor: three fields, a root, a sum, a division, a comparison, store; a sum of squares: load, add, branch

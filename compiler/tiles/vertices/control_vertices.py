@@ -1,4 +1,4 @@
-"""Vertices that steer iterations: clocks, and the test for further windows."""
+"""Vertices that control iterations: clocks, and the test for further windows."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ CLOCK_VERTEX: Final = VertexSpec(
     ),
     CodeletCost(start=8),  # its fields, load, add, store, return
 )
-"""What sets one counter of the iteration by the other."""
+"""Sets one of the two iteration counters from the other."""
 ZERO_VERTEX: Final = VertexSpec(
     "zero",
     (run("output", "float", "values", "what becomes 0"), constant("count", "elements")),
     CodeletCost(start=16, element=1),
     tuple(looping("elements", Amount("count"), 1)),
 )
-"""What zeroes currents before the first step."""
+"""Sets currents to 0 before the first step."""
 _AGAIN: Final = one("output", "bool", "again", "whether further windows follow")
 _LEFT: Final = one("output", "unsigned", "left", "how many further windows follow")
 _ROUNDS: Final = one("inout", "unsigned", "rounds", "further windows of all iterations so far")
@@ -45,17 +45,17 @@ def _compared(cost: CodeletCost) -> tuple[Loop, ...]:
 
 
 def most(costs: Mapping[str, CodeletCost]) -> VertexSpec:
-    """Return what finds the most of what some relays need."""
+    """Return the vertex that finds the largest number of further windows that any of some relays needs."""
     return VertexSpec("most", _MOST, costs["most"], _compared(costs["most"]))
 
 
 def most_of_workers(costs: Mapping[str, CodeletCost]) -> VertexSpec:
-    """Return what does so with all workers, on the tile that decides."""
+    """Return the vertex that does the same with all workers, on the tile that decides."""
     return VertexSpec("most_of_workers", _MOST, costs["most"], _compared(costs["most"]))
 
 
 def answer(costs: Mapping[str, CodeletCost], *, looks_back: bool) -> VertexSpec:
-    """Return what decides whether further windows follow; where it `looks_back`, it also keeps what the backward pass needs."""
+    """Return the vertex that decides whether further windows follow; if it `looks_back`, it records the number for the backward pass."""
     kept: tuple[FieldSpec, ...] = ()
     if looks_back:
         kept = (
@@ -67,7 +67,7 @@ def answer(costs: Mapping[str, CodeletCost], *, looks_back: bool) -> VertexSpec:
 
 
 def known(costs: Mapping[str, CodeletCost]) -> VertexSpec:
-    """Return what reads, in the backward pass, how many further windows the forward pass found."""
+    """Return the vertex that reads, in the backward pass, the number of further windows that the forward pass recorded."""
     fields = (
         one("input", "int", "k", "the iteration"),
         run("input", "unsigned", "back", "further windows of each iteration"),
@@ -79,5 +79,5 @@ def known(costs: Mapping[str, CodeletCost]) -> VertexSpec:
 
 
 def count_down(costs: Mapping[str, CodeletCost]) -> VertexSpec:
-    """Return what counts a further window."""
+    """Return the vertex that subtracts one further window from the number left."""
     return VertexSpec("count_down", (one("inout", "unsigned", "left", _LEFT.holds), _AGAIN), costs["count_down"])

@@ -1,4 +1,4 @@
-"""Vertices that bring gradients back to sources in windows."""
+"""Vertices that return gradients to the sources of spikes in windows: lists of the neurons that receive gradient."""
 
 from __future__ import annotations
 
@@ -33,20 +33,20 @@ _GRADIENT_WINDOW: Final = (
 
 
 def reduce_partials(costs: Mapping[str, CodeletCost]) -> VertexSpec:
-    """Return what adds partial products of a window's entries."""
+    """Return the vertex that sums the partial products of a window's entries."""
     cost = costs["reduce_partials"]
     each = as_formula(cost.row) + as_formula(cost.product) * Amount("producers")
     return VertexSpec("reduce_partials", _REDUCE_PARTIALS, cost, tuple(looping(PAIRS, pairs(Amount("entries")), each)))
 
 
 def remember(costs: Mapping[str, CodeletCost]) -> VertexSpec:
-    """Return what keeps how many entries a window holds."""
+    """Return the vertex that stores the number of entries in a window."""
     cost = costs["transpose"]
     return VertexSpec("remember", _REMEMBER, cost, tuple(looping("samples", Amount("samples"), cost.element)))
 
 
 def gradient_window(costs: Mapping[str, CodeletCost]) -> VertexSpec:
-    """Return what adds the last sums of a window's gradients."""
+    """Return the vertex that forms the last sums of a window's gradients."""
     cost = costs["gradient_window"]
     lists = looping("windows of samples", Amount("lists"), cost.sample)
     each = as_formula(cost.row) + as_formula(cost.product) * Amount("parts")

@@ -1,7 +1,7 @@
-"""Loops of vertices: how often each goes round, and the cycles of a trip, as formulas that the mapper evaluates and back ends print.
+"""Loops of vertices: the number of trips and the cycles of a trip, as formulas that the mapper evaluates and back ends print.
 
-A formula is made of numbers, of amounts (fields of the vertex, such as ``count``, and what it meets at run time, such as ``events``) and of
-the functions of this module. The prediction gives amounts their expected values; a back end gives them the expressions of its language::
+A formula consists of numbers, of amounts (fields of the vertex, such as ``count``, and numbers known at run time, such as ``events``) and
+of the functions of this module. The prediction evaluates it with expected amounts; a back end prints it with C++ expressions for them::
 
     >>> sweep = Loop("sweeps", Amount("samples") * sweeps(Amount("count"), 6), as_formula(5))
     >>> sweep.total.value({"samples": 4, "count": 13})
@@ -29,11 +29,11 @@ Place: TypeAlias = (
     tuple[Literal["incoming", "partials", "returned", "outgoing", "alone"], int]
     | Literal["lists", "copied", "counted", "joined", "request", "sums"]
 )
-"""What a loop belongs to; each has amounts of its own.
+"""The part of a vertex that a loop belongs to; each has its own amounts.
 
-Of blocks: a connection into the block and its partial products, a returning window, a connection out of the block, the same where a tile
-has one sample. Of relays: lists of samples, what is copied or counted in them, what workers join, the request for further windows. Of
-updates: the sums of gradients.
+In blocks: a connection into the block, its partial products, a returning window, a connection out of the block, and such a connection on a
+tile with one sample. In relays: lists of samples, words copied or counted in them, pieces that workers join, the request for further
+windows. In updates: the sums of gradients.
 """
 
 
@@ -83,7 +83,7 @@ class Constant(Formula):
 
 @dataclass(frozen=True)
 class Amount(Formula):
-    """A field of the vertex, or something that it meets."""
+    """A field of the vertex, or a number known only at run time."""
 
     name: str
 
@@ -98,7 +98,7 @@ class Amount(Formula):
 
 @dataclass(frozen=True)
 class Operation(Formula):
-    """A sum, a product, or an integer division or its rest."""
+    """A sum, a product, an integer division or its remainder."""
 
     sign: Sign
     left: Formula
@@ -129,7 +129,7 @@ class Operation(Formula):
 
 @dataclass(frozen=True)
 class FunctionCall(Formula):
-    """A function that the emitted program has too."""
+    """A call of a function of this module that emitted programs also define."""
 
     name: str
     of: Formula
@@ -163,17 +163,17 @@ FUNCTIONS: Final[Mapping[str, Callable[..., Any]]] = {
 
 
 def pairs(of: Formula) -> Formula:
-    """Pairs of columns; the last of an odd number counts as one."""
+    """Return the number of pairs of columns; a last single column counts as a pair."""
     return FunctionCall("pairs", of)
 
 
 def sweeps(of: Formula, most: int) -> Formula:
-    """Sweeps over a list for so many columns, `most` pairs in each."""
+    """Return the number of sweeps over a list for `of` columns, with at most `most` pairs in each."""
     return FunctionCall("sweeps", of, most)
 
 
 def joined(of: Formula, most: int) -> Formula:
-    """1 where the last sweep has pairs and a single column, else 0."""
+    """Return 1 if the last sweep has both pairs and a single column, else 0."""
     return FunctionCall("joined", of, most)
 
 
@@ -183,7 +183,7 @@ def as_formula(value: Formula | int) -> Formula:
 
 
 def _operation(sign: Sign, left: Formula, right: Formula) -> Formula:
-    """Without what adds 0 or multiplies by 0 or 1."""
+    """Return the operation, simplified if it adds 0 or multiplies by 0 or 1."""
     neutral = Constant(0 if sign == "+" else 1)
     if sign == "*" and Constant(0) in (left, right):
         return Constant(0)
@@ -197,11 +197,11 @@ class Loop:
     Attributes
     ----------
     name
-        What a trip works on: "weights of a spike".
+        The work of a trip: "weights of a spike".
     trips, cycles
-        How often it goes round in a run of the vertex, and the worker cycles of a trip.
+        Number of trips in a run of the vertex, and the worker cycles of a trip.
     place
-        What it belongs to; None: the vertex itself.
+        The part of the vertex that the loop belongs to; None: the vertex itself.
     """
 
     name: str
@@ -222,7 +222,7 @@ def looping(name: str, trips: Formula, cycles: Formula | int, place: Place | Non
 
 
 class LoopsByPlace(dict[Place | None, tuple[Loop, ...]]):
-    """Loops by what they belong to; none where nothing costs anything."""
+    """Loops by the part of the vertex that they belong to; empty for a part without cost."""
 
     def __init__(self, loops: Iterable[Loop]) -> None:
         for loop in loops:
@@ -233,7 +233,7 @@ class LoopsByPlace(dict[Place | None, tuple[Loop, ...]]):
 
 
 def cycles_of(loops: Iterable[Loop], values: Values, start: int = 0) -> Any:
-    """Worker cycles of `start` and `loops` in a run of their vertex; amounts are numbers or NumPy arrays of one shape."""
+    """Return `start` and the worker cycles of `loops` in a run of their vertex; amounts are numbers or NumPy arrays of one shape."""
     found: Any = start
     for loop in loops:
         found = found + loop.total.value(values)

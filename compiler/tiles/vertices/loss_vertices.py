@@ -32,7 +32,7 @@ def _scores(loss: LossShape, *, written: bool) -> tuple[FieldSpec, ...]:
 
 
 def loss_scores(costs: Mapping[str, CodeletCost], loss: LossShape) -> VertexSpec:
-    """Return what finds the scores of a sample."""
+    """Return the vertex that computes the scores of a sample."""
     cost, targets = costs["loss_scores"], (_TARGETS,) if loss.scores_read_targets else ()
     loops = (
         *looping("classes", Amount("classes"), cost.sample),
@@ -42,7 +42,7 @@ def loss_scores(costs: Mapping[str, CodeletCost], loss: LossShape) -> VertexSpec
 
 
 def sample_loss(costs: Mapping[str, CodeletCost], loss: LossShape, *, scaled: bool = False) -> VertexSpec:
-    """Return what finds the loss of a sample, and the adjoints of its records, which may be scaled."""
+    """Return the vertex that computes the loss of a sample, and the adjoints of its records, which may be scaled."""
     fields = (
         *(_scores(loss, written=False) if loss.scores else ()),
         *((_RECORDS,) if loss.reads_steps else ()),
@@ -64,5 +64,5 @@ def sample_loss(costs: Mapping[str, CodeletCost], loss: LossShape, *, scaled: bo
 
 
 def loss_sum(costs: Mapping[str, CodeletCost]) -> VertexSpec:
-    """Return what sums the losses of all samples."""
+    """Return the vertex that sums the losses of all samples."""
     return VertexSpec("loss_sum", _SUM, costs["reduce"], tuple(looping("losses", Amount("count"), costs["reduce"].element)))

@@ -12,7 +12,7 @@ from snnc.compiler.neurons.operation_counts import operation_counts
 PAIR_CYCLES: Final[Mapping[str, int]] = {
     # one bundle for two floats in registers (f32v2 instructions)
     **dict.fromkeys(("add", "mul", "neg", "abs"), 1),
-    # compare to a mask, and the mask with 1.0
+    # a comparison gives a mask, and the mask is combined with 1.0
     "compare": 2,
     # and, and-not, or
     "select": 3,
@@ -25,12 +25,12 @@ PAIR_CYCLES: Final[Mapping[str, int]] = {
     "erf": 40,  # [R] a polynomial in software
     **dict.fromkeys(("sin", "cos"), 60),  # [R] software
 }
-"""Worker cycles of one operation, for one float or two; sources are noted at each group."""
+"""Worker cycles of one operation, for one float or two; comments give sources, and [R] marks numbers from memory."""
 SGD_CYCLES: Final = 5
 """Worker cycles of plain gradient descent on one parameter: load the gradient and the parameter, a product, a sum, store."""
 
 MEAN_CYCLES: Final = 5
-"""Worker cycles of the mean of a gradient and the kept ones: load the sum, add, a product, store the mean, store 0."""
+"""Worker cycles of the mean over accumulated gradients: load the stored sum, add, a product, store the mean, store 0."""
 
 SQUARE_CYCLES: Final = 3
 """Worker cycles of a square in the norm of the gradients: load, a product, a sum."""
@@ -50,10 +50,11 @@ def pair_cycles(assignments: Iterable[Assignment]) -> int:
 
 
 def update_cycles(rule: UpdateRule, *, accumulates: bool = False) -> int:
-    """Worker cycles in which an optimiser changes a parameter, perhaps by the mean of a gradient and those kept before.
+    """Worker cycles in which an optimiser changes a parameter; with `accumulates`, by the mean of its gradients from several batches.
 
-    With a root, two at once: loads of the gradients and of all that is kept, arithmetic, stores, a branch. Descent without a root is one by
-    one: a cycle for its moment, and one for each operation that plain descent or momentum do not have.
+    A rule with a square root updates two parameters at once: loads of the gradients and of all stored numbers, arithmetic, stores, a
+    branch. A rule without one updates them singly: to :data:`SGD_CYCLES` it adds a cycle for each moment, and one for each operation that
+    plain descent and momentum do not have.
     """
     arithmetic, moments = pair_cycles(rule.step), len(rule.moments)
     mean = (MEAN_CYCLES if accumulates else 0) + (rule.loss_scale is not None)

@@ -58,7 +58,7 @@ _PACK_ROWS: Final = (
 
 
 def update(costs: Mapping[str, CodeletCost], moments: int, *, accumulates: bool = False, clips: bool = False) -> VertexSpec:
-    """Return what updates parameters, of which the optimiser keeps so many `moments` each; `clips`: to a norm of all gradients."""
+    """Return the vertex that updates parameters with `moments` moments each; with `clips`, gradients are clipped to a norm."""
     fields = (
         _RATES,
         run("inout", "float", "value", "parameters"),
@@ -81,7 +81,7 @@ def update_half(
     clips: bool = False,
     rounding: Rounding | None = "nearest",
 ) -> VertexSpec:
-    """Return what updates weights that are float16, and rounds them."""
+    """Return the vertex that updates float16 weights, and rounds them."""
     found = update(costs, moments, accumulates=accumulates, clips=clips)
     values = run("inout", "half", "value", "weights", align=4)
     fields = tuple(values if spec.name == "value" else spec for spec in found.fields)
@@ -90,7 +90,7 @@ def update_half(
 
 
 def rounding_fields(rounding: Rounding | None) -> tuple[FieldSpec, ...]:
-    """Return what an update of float16 weights reads besides: for random numbers the places of its weights, or what rounding lost."""
+    """Return the further fields of an update of float16 weights: positions for random numbers, or the remainders of rounding."""
     if rounding == "master":
         return (run("inout", "float", REMAINDER, "what rounding lost"),)
     if rounding != "stochastic":
@@ -106,7 +106,7 @@ def rounding_fields(rounding: Rounding | None) -> tuple[FieldSpec, ...]:
 
 
 def squares(costs: Mapping[str, CodeletCost], *, accumulates: bool = False, scaled: bool = False) -> VertexSpec:
-    """Return what sums gradients of parameters before their update, and the squares of the sums."""
+    """Return the vertex that sums gradients of parameters before their update, and the squares of the sums."""
     fields = (
         *([_RATES] if accumulates or scaled else []),
         run("inout", "float", "sums", "the first of the gradients, then the sum of all"),
@@ -120,7 +120,7 @@ def squares(costs: Mapping[str, CodeletCost], *, accumulates: bool = False, scal
 
 
 def clip(costs: Mapping[str, CodeletCost]) -> VertexSpec:
-    """Return what sums the squares of tiles or chips and finds the factor that brings the gradients to the norm."""
+    """Return the vertex that sums the squares of tiles or chips, and computes the factor that clips the gradients to the norm."""
     fields = (
         run("input", "float", "squares", "sums of squares"),
         one("output", "float", "factor", "the factor"),
@@ -131,7 +131,7 @@ def clip(costs: Mapping[str, CodeletCost]) -> VertexSpec:
 
 @lru_cache(maxsize=64)
 def sum_loops(cost: CodeletCost) -> tuple[Loop, ...]:
-    """Return the loops of a worker that adds `others` gradients to those of its ``count`` parameters in so many `passes`."""
+    """Return the loops of a worker that adds ``others`` gradients to those of its ``count`` parameters in ``passes`` passes."""
     return (
         *looping("passes over pairs of gradients", pairs(Amount("count")) * Amount("passes"), cost.row, "sums"),
         *looping("pairs of gradients added", pairs(Amount("count")) * Amount("others"), cost.product, "sums"),
@@ -149,13 +149,13 @@ def _with_sums(name: str, cost: CodeletCost) -> tuple[Loop, ...]:
 
 
 def schedule(costs: Mapping[str, CodeletCost], *, accumulates: bool = False, scaled: bool = False) -> VertexSpec:
-    """Return what works out the numbers that all updates of a step share."""
+    """Return the vertex that computes the numbers that all updates of a step share."""
     factor = (LOSS_SCALE,) if scaled else ()
     return VertexSpec("schedule", (*_SCHEDULE, *(_ACCUMULATED if accumulates else ()), *factor), costs["update"])
 
 
 def judge_update(costs: Mapping[str, CodeletCost], *, accumulates: bool = False) -> VertexSpec:
-    """Return what counts updates with a scaled loss, and changes its factor."""
+    """Return the vertex that counts updates with a scaled loss, and changes its factor."""
     fields = (
         one("input", "float", "factor", "what gradients are multiplied by to have the norm; no number where one is not finite"),
         one("inout", "float", "loss_scale", LOSS_SCALE.holds),
@@ -169,12 +169,12 @@ def judge_update(costs: Mapping[str, CodeletCost], *, accumulates: bool = False)
 
 
 def sum_private(costs: Mapping[str, CodeletCost]) -> VertexSpec:
-    """Return what sums the private gradients of a group of blocks."""
+    """Return the vertex that sums the private gradients of a group of blocks."""
     return VertexSpec("sum_private", _SUM_PRIVATE, costs["update"], sum_loops(costs["update"]))
 
 
 def sum_pieces(costs: Mapping[str, CodeletCost]) -> VertexSpec:
-    """Return what sums a part of the gradient of an owner of weights of an indexed connection."""
+    """Return the vertex that sums a part of the gradient for an owner of weights of an indexed connection."""
     cost = costs["sum_pieces"]
     loops = (
         *looping("elements of the sum", Amount("count"), cost.element),
@@ -185,7 +185,7 @@ def sum_pieces(costs: Mapping[str, CodeletCost]) -> VertexSpec:
 
 
 def weight_rows(costs: Mapping[str, CodeletCost], *, half: bool = False) -> VertexSpec:
-    """Return what puts rows of weights in order on a tile of their source; rows of float16 numbers have an even length."""
+    """Return the vertex that puts rows of weights in order on a tile of their source; rows of float16 numbers have an even length."""
     if half:
         return _weight_rows_half(costs["weight_rows_half"])
     cost = costs["weight_rows"]
@@ -209,7 +209,7 @@ def _weight_rows_half(cost: CodeletCost) -> VertexSpec:
 
 
 def pack_rows(costs: Mapping[str, CodeletCost]) -> VertexSpec:
-    """Return what packs rows of weights on a tile of their target."""
+    """Return the vertex that packs rows of weights on a tile of their target."""
     cost = costs["pack_rows"]
     loops = (
         *looping("pieces", Amount("pieces"), cost.lookup, "lists"),

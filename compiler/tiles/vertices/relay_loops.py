@@ -1,9 +1,13 @@
 """The loops of the vertices of relays.
 
-Amounts: ``pieces`` that a worker searches or joins; of the masks in them ``runs`` of words, ``groups`` of four words, ``singles`` (units
-alone), ``hits`` (groups with a bit), ``ids`` found. ``counts``: numbers of ids of a sample's pieces, read for each piece. ``scores`` of a
-random choice of spikes, which no prediction has: whether there is one is a value of a run. ``lists`` (or parts of one) of samples;
-``words`` read or copied, in ``runs``; ``numbers`` that a request for further windows compares.
+Their amounts are:
+
+* ``pieces`` that a worker searches or joins; in the masks of a piece, ``runs`` of words, ``groups`` of four words, ``singles`` (units
+  outside of groups), ``hits`` (groups with a bit) and ``ids`` found;
+* ``counts``: numbers of ids of a sample's pieces, read for each piece;
+* ``scores`` of a random choice of spikes; a prediction has none, because only a run decides whether the choice is random;
+* ``lists`` of samples, or parts of them; ``words`` read or copied, in ``runs``;
+* ``numbers`` that a request for further windows compares.
 """
 
 from __future__ import annotations
@@ -29,7 +33,7 @@ def compact_loops(cost: CodeletCost) -> tuple[Loop, ...]:
 
 @lru_cache(maxsize=64)
 def window_loops(cost: CodeletCost, *, bits: bool, joins: bool = True, limited: bool = False) -> tuple[Loop, ...]:
-    """Return the loops of a vertex that shows first windows of ids and, if it `joins`, stores what workers found, perhaps as `bits`."""
+    """Return the loops of a vertex that shows first windows of ids and, if it `joins`, stores the ids of workers, or their `bits`."""
     found = [
         *looping("lists of ids", Amount("lists"), cost.sample, "lists"),
         *looping("words of ids copied", Amount("words"), cost.element, "copied"),
@@ -99,7 +103,7 @@ def boundary_event_loops(cost: CodeletCost) -> tuple[Loop, ...]:
 
 
 def _request(cost: CodeletCost) -> tuple[Loop, ...]:
-    """The request for further windows: what is left of each list, and one division."""
+    """Return the loops of a request for further windows: the remaining ids of each list, and one division."""
     return (
         *looping("numbers of ids compared", Amount("numbers"), cost.choice, "request"),
         *looping("windows that are left", as_formula(1), cost.single, "request"),

@@ -1,6 +1,6 @@
-"""What a vertex is made of: its fields, what each holds, its loops and its cost.
+"""Description of a vertex: its fields with their contents, its loops and its cost.
 
-The mapper counts bytes and cycles from a description; back ends print the class and what it counts from the same one, and connect its
+The mapper counts bytes and cycles from a description; back ends print the class and its cycle counts from the same one, and connect its
 fields by name.
 """
 
@@ -14,7 +14,7 @@ from snnc.compiler.tiles.vertices.cost import CodeletCost
 from snnc.compiler.tiles.vertices.loops import Loop, LoopsByPlace, Values, cycles_of
 
 FieldKind: TypeAlias = Literal["input", "output", "inout", "constant"]
-"""What the vertex does with a field: it reads, writes or changes elements of a variable, or reads a number that the host sets."""
+"""How the vertex uses a field: it reads, writes or changes elements of a variable, or reads a number that the host sets."""
 Element: TypeAlias = Literal["float", "int", "unsigned", "unsigned short", "bool", "half"]
 
 

@@ -41,7 +41,7 @@ from snnc.frontends.nir.interpreter.wired_graph import (
 from snnc.frontends.nir.reading.reader import read_nir
 
 MAX_DELAY: Final = 65_535
-"""Steps of a delay."""
+"""Maximum number of steps of a delay."""
 
 
 @dataclass(frozen=True, eq=False)

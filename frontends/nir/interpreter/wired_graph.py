@@ -1,4 +1,4 @@
-"""The interpreter's own reader of a file: nodes without nesting, lags of edges, an order within one step, and shapes.
+"""The interpreter's own reader of a file: it flattens nested graphs, finds the lags of edges, an order within one step, and shapes.
 
 It shares no code with :func:`~snnc.frontends.nir.load.load_nir`, so that the two can be compared.
 """
@@ -56,7 +56,7 @@ def unfold(graph: NirGraph, *, bypass_weights: bool = False) -> Unfolded:
     graph
         The outermost graph.
     bypass_weights
-        The Input of a nested graph that leads to recurrent weights leads to their neurons instead.
+        Connect the Input of a nested graph directly to the neurons if the file connects it to their recurrent weights.
 
     Raises
     ------
@@ -114,7 +114,7 @@ def _end(graph: NirGraph, place: Place, name: str, kind: str) -> Place:
 
 
 def _neuron_after(graph: NirGraph, source: str, target: str) -> str:
-    """Return the neuron that `target` feeds if `target` is its recurrent weight matrix and `source` the graph's Input."""
+    """Return `target`, or the neuron it feeds if `target` is that neuron's recurrent weight matrix and `source` the graph's Input."""
 
     def type_of(name: str) -> str:
         member = graph.nodes.get(name)
@@ -187,15 +187,15 @@ def _back_edges(unfolded: Unfolded, delayed: set[Edge]) -> Iterator[Edge]:
             if position == 0:
                 if name in state:
                     continue
-                state[name] = "on the way"
+                state[name] = "open"
             if position == len(targets[name]):
-                state[name] = "left"
+                state[name] = "done"
                 continue
             work.append((name, position + 1))
             target = targets[name][position]
             if (name, target) in delayed:
                 continue
-            if state.get(target) == "on the way":
+            if state.get(target) == "open":
                 yield name, target
             elif target not in state:
                 work.append((target, 0))
@@ -242,12 +242,12 @@ def entering_shapes(
     unfolded
         The nodes.
     own
-        The only shape that a node can read, or None.
+        Returns the only shape that a node can read, or None.
     leaving
-        Output shape of a node for an input shape.
+        Returns the output shape of a node for an input shape.
     readable
-        The last axes of a shape, those that a node reads. Leading axes of size 1 that an Input declares (the exporter's batch)
-        are removed.
+        Returns the last axes of a shape, those that a node reads. Leading axes of size 1 that an Input declares (the exporter's
+        batch) are removed.
 
     Raises
     ------
@@ -256,11 +256,11 @@ def entering_shapes(
     """
     sources, targets = unfolded.sources(), unfolded.targets()
     found: dict[str, Shape] = {}
-    gone: dict[str, Shape] = {}
+    outputs: dict[str, Shape] = {}
 
     def fix_shape(name: str, shape: Shape) -> None:
         found[name] = shape
-        gone[name] = leaving(unfolded.nodes[name], shape)
+        outputs[name] = leaving(unfolded.nodes[name], shape)
         waiting.extend(targets[name])
 
     waiting: deque[str] = deque()
@@ -279,7 +279,7 @@ def entering_shapes(
     while waiting or reserve:
         while waiting:
             name = waiting.popleft()
-            arriving = [gone[s] for s in sources[name] if s in gone]
+            arriving = [outputs[s] for s in sources[name] if s in outputs]
             if name not in fixed_names and (name not in found or max(map(len, arriving)) > len(found[name])):
                 fix_shape(name, max(arriving, key=len))
         if reserve and (name := reserve.popleft()) not in found and (shape := fields_shape(unfolded.nodes[name])):

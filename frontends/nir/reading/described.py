@@ -16,7 +16,7 @@ from snnc.compiler.ir.graph import Array, Graph, Input, Output, Population, Spar
 from snnc.compiler.ir.verify import verify
 from snnc.frontends.common.execute import GraphRunner
 from snnc.frontends.common.notes import describe, read_description
-from snnc.frontends.common.work import MAX_WORK, too_much, work_of
+from snnc.frontends.common.work import MAX_WORK, far_more_work, work_of
 from snnc.frontends.nir.dialects import Dialect
 from snnc.frontends.nir.errors import NirDescriptionError
 
@@ -106,7 +106,7 @@ def _compare(one: Graph, other: Graph, names: Mapping[str, str]) -> None:
         if sorted(names.get(n, "") for n, _ in one.of_type(kind)) != sorted(n for n, _ in other.of_type(kind)):
             raise NirDescriptionError("its inputs or outputs are not those of the file")
     ours, theirs = (work_of(graph, found) for graph, found in zip((one, other), ports, strict=True))
-    if too_much(ours, theirs):
+    if far_more_work(ours, theirs):
         raise NirDescriptionError(f"it takes {ours:,} operations per step, and the nodes of the file {theirs:,}")
     inputs = dict(one.of_type(Input))
     if any(op.shape != other.operation(names[n]).shape for n, op in inputs.items()):  # type: ignore[union-attr]  # an Input, by its name

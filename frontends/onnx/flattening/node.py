@@ -53,12 +53,12 @@ class Node:
 
     @property
     def signature(self) -> tuple[Any, ...]:
-        """The properties that two steps of one class must share."""
+        """The properties that the nodes of one class must share at all steps."""
         return (self.op, self.attrs, self.shape, len(self.inputs))
 
 
 class SubgraphRun(NamedTuple):
-    """One run of a node's nested graph: one output of the node as its name, the attribute, and the number of the run."""
+    """One run of a node's nested graph: an output that names the node, the attribute with the graph, and the number of the run."""
 
     node: str
     attribute: str
@@ -66,7 +66,7 @@ class SubgraphRun(NamedTuple):
 
 
 class Tensor(NamedTuple):
-    """A tensor of the file: its name, the runs of nested graphs around it, and the step if the file itself is one step."""
+    """A tensor of the file: its name, the nested runs that it is in, and the step if the file holds a single step."""
 
     name: str
     levels: tuple[SubgraphRun, ...]
@@ -147,14 +147,14 @@ def check_size(shape: Shape, what: str, limit: int = MAX_ELEMENTS) -> None:
 
 @dataclass(frozen=True, eq=False)
 class GatherMap:
-    """The sources of the values of one sample.
+    """Where the values of one sample come from.
 
     Attributes
     ----------
     index
-        For each value, its place among the concatenated values of all sources; -1 for a constant.
+        For each value, its index in the concatenated values of all sources; -1 for a constant.
     fill
-        The constants, if any, for all values.
+        If there are constants: an array of all values, read where `index` is -1.
     batches
         Batch axis of each source.
     batch

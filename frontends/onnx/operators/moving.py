@@ -19,7 +19,7 @@ _MAX_PIECES: Final = 4096
 
 
 def gather(pool: NodePool, x: Node, axis: int, index: Array) -> Node:
-    """Return the entries `index` of an axis, runs of them in one piece.
+    """Return the entries `index` of an axis; consecutive indices form one slice.
 
     Raises
     ------
@@ -76,7 +76,7 @@ def _cropped(call: OperatorCall, x: Node, axis: int, before: int, after: int) ->
 
 
 def _padded_index(call: OperatorCall, mode: str, size: int, before: int, after: int) -> Array:
-    """Return the entries of an axis that is padded with its own values."""
+    """Return, for each entry of an axis that is padded with its own values, the index of its value."""
     place = np.arange(-before, size + after)
     match mode:
         case "edge":
@@ -99,9 +99,9 @@ def _depth_to_space(call: OperatorCall) -> list[Value]:
     if len(size) != 2 or b < 1 or c % (b * b):
         raise ShapeError(f"{call.where}: blocks of {b} do not fit a value of shape {list(x.shape)}.")
     h, w = size
-    first = call.attribute("mode", "DCR") == "DCR"
-    inner = (n, b, b, c // (b * b), h, w) if first else (n, c // (b * b), b, b, h, w)
-    order = (0, 3, 4, 1, 5, 2) if first else (0, 1, 4, 2, 5, 3)
+    depth_first = call.attribute("mode", "DCR") == "DCR"
+    inner = (n, b, b, c // (b * b), h, w) if depth_first else (n, c // (b * b), b, b, h, w)
+    order = (0, 3, 4, 1, 5, 2) if depth_first else (0, 1, 4, 2, 5, 3)
     moved = shaping.transpose(call.pool, shaping.reshape(call.pool, x, inner), order)
     return [shaping.reshape(call.pool, moved, (n, c // (b * b), h * b, w * b))]
 

@@ -11,7 +11,7 @@ from snnc.compiler.ir.graph import Array, Graph, Input, Output, Population
 from snnc.compiler.ir.shapes import PortMap, size
 from snnc.compiler.ir.verify import verify as verify_graph
 from snnc.frontends.common.notes import Description, read_description
-from snnc.frontends.common.work import MAX_WORK, too_much, work_of
+from snnc.frontends.common.work import MAX_WORK, far_more_work, work_of
 from snnc.frontends.onnx.errors import DescriptionError
 from snnc.frontends.onnx.flattening.evaluate import Inputs, use_counts
 from snnc.frontends.onnx.flattening.node import Node, NodePool, Shape
@@ -184,7 +184,7 @@ def _check_work(graph: Graph, ports: PortMap, found: Imported, outputs: list[Nod
     file_work = sum(_work_of_node(n) for n, _ in use_counts(roots).values() if n.value is None)
     samples = max(math.prod(found.inputs.shapes[n]) // size(op.shape) for n, op in graph.of_type(Input))
     graph_work = samples * work_of(graph, ports)
-    if too_much(graph_work, file_work):
+    if far_more_work(graph_work, file_work):
         raise DescriptionError(f"its network takes {graph_work:,} operations, but the file {file_work:,}.")
     if file_work > MAX_WORK:
         raise DescriptionError(f"the file takes {file_work:,} operations in {found.inputs.steps} steps, too many to check it.")

@@ -17,7 +17,8 @@ from snnc.frontends.onnx.recovery.states import States
 class NamedEquations:
     """Equations under their final names.
 
-    ``states`` and ``outputs`` map classes to names, ``parameters`` names to values.
+    ``states`` and ``outputs`` map classes to names, and ``parameters`` names to values. ``deep`` maps (class, k) to the name of a state's
+    value k steps ago.
     """
 
     lines: tuple[Assignment, ...]

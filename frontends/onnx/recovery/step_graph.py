@@ -33,7 +33,7 @@ def graph_of_step(step: RecoveredStep, file: FileFacts) -> TracedGraph:
     InitialStateError
         No choice explains the file's first steps.
     StepGraphError
-        The populations need one another in the same step.
+        The populations depend on each other within one step.
     """
     try:
         return _graph_of(step, file)
@@ -45,7 +45,7 @@ def graph_of_step(step: RecoveredStep, file: FileFacts) -> TracedGraph:
 
 
 def _graph_of(step: RecoveredStep, file: FileFacts) -> TracedGraph:
-    """Try the places of delays, then the search for initial states, until one explains the file."""
+    """Try positions of the delays, then a search for initial states, until one explains the file."""
     failure: InitialStateError | None = None
     step = _products_late(step)
     candidates = [(t, False) for t in _candidates(step)]
@@ -71,7 +71,7 @@ def _candidates(step: RecoveredStep) -> Iterator[RecoveredStep]:
 
 
 def _products_late(step: RecoveredStep) -> RecoveredStep:
-    """Put the delays around matrix products before them."""
+    """Move delays after matrix products to before them."""
     chosen = {
         c: d
         for c in step.live()
@@ -89,7 +89,7 @@ def _least_use_delay(step: RecoveredStep, chain: list[int]) -> int:
     return min(uses, default=0)
 
 
-def _moves_before(classes: list[StepClass], cls: int) -> list[int]:
+def _rearrangements_before(classes: list[StepClass], cls: int) -> list[int]:
     """Return the classes that only rearrange the operand of a class in the same step, the nearest first."""
     found: list[int] = []
     operand = classes[cls].operands[0]
@@ -100,7 +100,7 @@ def _moves_before(classes: list[StepClass], cls: int) -> list[int]:
 
 
 def _delay(step: RecoveredStep, cls: int) -> int:
-    operand = step.classes[[cls, *_moves_before(step.classes, cls)][-1]].operands[0]
+    operand = step.classes[[cls, *_rearrangements_before(step.classes, cls)][-1]].operands[0]
     return operand.delay if isinstance(operand, Ref | InputRef) else 0
 
 
@@ -110,8 +110,8 @@ def _moved(step: RecoveredStep, chosen: tuple[int, ...], by: int | None = None) 
     for cls in chosen:
         delay = _delay(step, cls) if by is None else by
         chain = [cls, *_bias_of(classes, cls)]
-        first = _copy_moves(classes, cls) if by is None else cls
-        for link in [*chain, *_moves_before(classes, cls)] if by is None else chain:
+        first = _copy_rearrangements(classes, cls) if by is None else cls
+        for link in [*chain, *_rearrangements_before(classes, cls)] if by is None else chain:
             shift(classes[link], -delay)
         source = classes[first].operands[0]
         if isinstance(source, Ref | InputRef):
@@ -123,9 +123,9 @@ def _moved(step: RecoveredStep, chosen: tuple[int, ...], by: int | None = None) 
     return step.changed(classes)
 
 
-def _copy_moves(classes: list[StepClass], cls: int) -> int:
+def _copy_rearrangements(classes: list[StepClass], cls: int) -> int:
     """Give a class separate copies of the classes that rearrange its operand; return the first of them."""
-    for inner in _moves_before(classes, cls):
+    for inner in _rearrangements_before(classes, cls):
         step_class = classes[inner].copied()
         step_class.id = len(classes)
         classes.append(step_class)

@@ -13,14 +13,14 @@ from onnx import NodeProto, helper
 from snnc.compiler.ir.graph import Array, Shape
 
 _SHARED = 64
-"""Bytes up to which equal constants become one."""
+"""Maximum size in bytes of constants that are compared, and stored once if they are equal."""
 
 
 @dataclass(frozen=True)
 class StepTensor:
     """A tensor of the step: [B, *shape], or [*shape] if `batched` is false (parameters and values computed from them).
 
-    `truth` is the name of the same values as booleans, if a comparison made them.
+    If a comparison produced the values, `truth` is the name of the boolean tensor that has them too.
     """
 
     name: str
@@ -30,7 +30,7 @@ class StepTensor:
 
 
 class Names:
-    """Names of one file, each given once."""
+    """Unique names for one file."""
 
     def __init__(self, reserved: Iterable[str]) -> None:
         self._taken = set(reserved)
@@ -56,15 +56,15 @@ class Constants:
         self._known: dict[tuple[object, ...], str] = {}
 
     def floats(self, value: npt.ArrayLike, hint: str) -> str:
-        """Keep `value` as float32 and return its name."""
-        return self._keep(np.asarray(value, dtype=np.float32), hint)
+        """Add `value` as float32 and return its name."""
+        return self._add(np.asarray(value, dtype=np.float32), hint)
 
     def integers(self, value: npt.ArrayLike, hint: str = "indices") -> str:
-        """Keep `value` as int64 and return its name."""
-        return self._keep(np.asarray(value, dtype=np.int64), hint)
+        """Add `value` as int64 and return its name."""
+        return self._add(np.asarray(value, dtype=np.int64), hint)
 
     def field_array(self, value: npt.ArrayLike, node: str, field: str) -> str:
-        """Keep `value`, a field of a node of the graph, as float32 under a name of its own."""
+        """Add `value`, a field of a node of the graph, as float32 under a name of its own, and return the name."""
         name = self._names.fresh(f"{node}.{field.rpartition('.')[2]}")
         self.arrays[name] = np.asarray(value, dtype=np.float32)
         self.fields[node, field] = name
@@ -76,7 +76,7 @@ class Constants:
         self.arrays = {name: array for name, array in self.arrays.items() if name in used}
         self.fields = {field: name for field, name in self.fields.items() if name in used}
 
-    def _keep(self, array: Array, hint: str) -> str:
+    def _add(self, array: Array, hint: str) -> str:
         key = (array.dtype.str, array.shape, array.tobytes()) if array.nbytes <= _SHARED else (hint, len(self.arrays))
         if key not in self._known:
             self._known[key] = self._names.fresh(hint)

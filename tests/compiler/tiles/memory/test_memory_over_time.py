@@ -14,7 +14,7 @@ from snnc.compiler.ir.plan import Plan
 from snnc.compiler.machines import load_target
 from snnc.compiler.tiles import make_plan
 from snnc.compiler.tiles.errors import TooBigError
-from snnc.compiler.tiles.memory.lifetimes import LIVES, STAGES, by_stage, fullest, most, stages_of
+from snnc.compiler.tiles.memory.lifetimes import LIVES, STAGES, by_stage, fullest, peak_bytes, stages_of
 from snnc.compiler.tiles.memory.memory import CATEGORIES, MemoryUse
 
 TILES = 3
@@ -44,7 +44,7 @@ def test_what_is_added_up_by_stage_is_what_lives_then(held):
         for stage, size in by_stage(held, stages).items():
             assert size == sum(bytes_ for (_, life), bytes_ in held.items() if stage in LIVES[life])
         stage, parts = fullest(held, stages)
-        assert sum(parts.values()) == most(held, stages) == by_stage(held, stages)[stage]
+        assert sum(parts.values()) == peak_bytes(held, stages) == by_stage(held, stages)[stage]
 
 
 @pytest.fixture(scope="module")
