@@ -12,6 +12,7 @@ from snnc.compiler.ir.plan import Mode, Plan, Recompute, Streaming
 from snnc.compiler.ir.step_program import StepProgram
 from snnc.compiler.machines.target import Target
 from snnc.compiler.tiles.baselines import SNNC, check_strategy
+from snnc.compiler.tiles.errors import TooBigError
 from snnc.compiler.tiles.misfit_errors import baseline_misfit_error, misfit_error
 from snnc.compiler.tiles.network import BusSource, describe
 from snnc.compiler.tiles.placement.choices import check_pairs
@@ -165,17 +166,12 @@ def make_plan(
     if fastest.best is not None:
         brief = quick and estimates is not None
         usable = chips or target.chips
-        plan = (write_estimate if brief else partial(write_plan, usable=usable, strategy=strategy))(
-            program.name, fastest.best, activity_source
-        )
+        write = write_estimate if brief else partial(write_plan, usable=usable, strategy=strategy)
+        plan = write(program.name, fastest.best, activity_source)
         if clocks and known_arguments:
             clocks.add(known_arguments, plan)
         return plan
-    if strategy != SNNC:
-        raise baseline_misfit_error(found[0].problem, strategy, found[0].misfit)
-    again = (request, partial(_attempt, effort=effort)) if placer is None and not quick else None
-    nearest = smallest_misfit(found)
-    raise misfit_error(nearest.problem, nearest.misfit, again)
+    raise _misfit(found, request, strategy, effort, advises=placer is None and not quick)
 
 
 def _found(
@@ -202,6 +198,14 @@ def _found(
         estimates.record(_populations(request), fastest.cycles())
         estimates.add(QuickEstimate(arguments, found, several))
     return found, fastest
+
+
+def _misfit(found: Sequence[Search], request: MappingRequest, strategy: str, effort: int, *, advises: bool) -> TooBigError:
+    """The error of a request of which no search fits; it may try other requests to advise."""
+    if strategy != SNNC:
+        return baseline_misfit_error(found[0].problem, strategy, found[0].misfit)
+    nearest = smallest_misfit(found)
+    return misfit_error(nearest.problem, nearest.misfit, (request, partial(_attempt, effort=effort)) if advises else None)
 
 
 def _populations(request: MappingRequest) -> Populations:
