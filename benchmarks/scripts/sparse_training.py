@@ -4,7 +4,8 @@ The regime of Finkbeiner et al. 2023: four layers of weights, a capacity of 1, 5
 begins 99 below the threshold and goes half-way to 0.1 below it with each update; beside it a dense training, and two with the narrow
 window from the first update. A regulariser keeps the rates of hidden neurons near the capacity. The data are those of ``sparse_data.py``.
 Trains on the processor; prints the test accuracy after each epoch, mean and range over seeds, as a Markdown table. With ``--results``
-each run is kept as a line of JSON, and runs that the file has are not repeated, so several processes can share the work (``--only``).
+each run is kept as a line of JSON with its setting, and runs that the file has are not repeated, so several processes can share the work
+(``--only``).
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 import tempfile
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +28,6 @@ WIDTHS = (1024, 512, 256)
 HIDDEN = tuple(f"hidden{number}" for number in range(1, len(WIDTHS) + 1))
 WIDE, NARROW = -99.0, -0.1
 """The compiled window shuts out no neuron, but is a bound: so dropped spikes take no gradient, as in the published code."""
-PRESSURE = 3.0
-"""Factor of the regulariser, over the share."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +47,16 @@ TRAININGS = {
     f"10 %, {NARROW} from the start": Training(0.10, schedule=False),
     f"10 %, {NARROW} from the start, default weights": Training(0.10, schedule=False, fluctuating=False),
 }
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What the runs of a table have in common: `pressure` is the factor of the regulariser, over the share; `rate` a number or schedule."""
+
+    epochs: int = 10
+    pressure: float = 3.0
+    rate: str = "0.001"
+    validation: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,7 +97,7 @@ def network(inputs: int, classes: int, seed: int) -> snnc.Network:
     return net
 
 
-def train(training: Training, seed: int, data: Data, epochs: int) -> dict[str, Any]:
+def train(training: Training, seed: int, data: Data, setting: Setting) -> dict[str, Any]:
     """Return the test accuracy after each epoch, and the mean number of dropped spikes of a sample and step."""
     net: Any = network(data.x.shape[2], data.classes, seed)
     if training.fluctuating:
@@ -98,7 +107,7 @@ def train(training: Training, seed: int, data: Data, epochs: int) -> dict[str, A
     if share is not None:
         limits = {"mode": "drop", "capacity": dict.fromkeys(HIDDEN, snnc.Share(100 * share)), "gradient_window": WIDE}
         for name in HIDDEN:
-            loss = loss + (PRESSURE / share) * snnc.losses.Upper(share, name)
+            loss = loss + (setting.pressure / share) * snnc.losses.Upper(share, name)
     chosen = {"loss": loss, "optimizer": snnc.Adam(1e-3), "surrogate": "superspike", "steps": STEPS, "threads": 1, **limits}
     found: list[float] = []
     with snnc.compile(net, "cpu", **chosen) as session:
@@ -106,26 +115,34 @@ def train(training: Training, seed: int, data: Data, epochs: int) -> dict[str, A
         session.fit(
             data.x,
             data.y,
-            epochs=epochs,
+            epochs=setting.epochs,
             batch=BATCH,
             seed=seed,
             gradient_window=window,
+            learning_rate=setting.rate,
             on_epoch=lambda _: found.append(session.evaluate(data.test_x, data.test_y)),
         )
-        dropped = session.counters()["dropped_spikes"] / (epochs * (len(data.y) + len(data.test_y)) * STEPS)
+        dropped = session.counters()["dropped_spikes"] / (setting.epochs * (len(data.y) + len(data.test_y)) * STEPS)
     return {"accuracy": found, "dropped": dropped}
 
 
-def runs(path: Path | None) -> dict[tuple[str, str, int], dict[str, Any]]:
-    """Return the runs that a file holds, by data, training and seed."""
+Run = tuple[str, str, int, Setting]
+"""Data, training, seed and setting of a run."""
+
+
+def runs(path: Path | None) -> dict[Run, dict[str, Any]]:
+    """Return the runs that a file holds; one that names no setting has the default one."""
     lines = path.read_text(encoding="utf-8").splitlines() if path is not None and path.exists() else []
-    return {(run["data"], run["training"], run["seed"]): run for run in map(json.loads, lines)}
+    found = map(json.loads, lines)
+    return {(run["data"], run["training"], run["seed"], Setting(**run.get("setting", {}))): run for run in found}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", choices=("strokes", "words"), default="strokes")
     parser.add_argument("--epochs", type=int, default=10)
+    parser.add_argument("--pressure", type=float, default=3.0, help="factor of the bound on rates, over the share")
+    parser.add_argument("--rate", default="0.001", help="learning rate of Adam, or a schedule: linear:0.002,0,epochs=10")
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2, 3, 4])
     parser.add_argument("--samples", type=int, default=960)
     parser.add_argument("--only", choices=tuple(TRAININGS), nargs="+", default=list(TRAININGS))
@@ -133,23 +150,25 @@ def main() -> None:
     parser.add_argument("--results", type=Path)
     parser.add_argument("--plot", type=Path)
     chosen = parser.parse_args()
+    setting = Setting(chosen.epochs, chosen.pressure, chosen.rate, chosen.validation)
     done = runs(chosen.results)
     data = data_of(chosen.data, chosen.samples, 3 if chosen.validation else 2)
     for seed in chosen.seeds:
         for name in chosen.only:
             done |= runs(chosen.results)
-            if (chosen.data, name, seed) not in done:
-                run = {"data": chosen.data, "training": name, "seed": seed, **train(TRAININGS[name], seed, data, chosen.epochs)}
-                done[chosen.data, name, seed] = run
+            key = chosen.data, name, seed, setting
+            if key not in done:
+                done[key] = {"data": chosen.data, "training": name, "seed": seed, "setting": asdict(setting)}
+                done[key] |= train(TRAININGS[name], seed, data, setting)
                 if chosen.results is not None:
                     with chosen.results.open("a", encoding="utf-8") as file:
-                        file.write(json.dumps(run) + "\n")
+                        file.write(json.dumps(done[key]) + "\n")
     epochs = " | ".join(f"epoch {e + 1}" for e in range(chosen.epochs))
     print(f"| training | seeds | test accuracy after {epochs} | dropped spikes of a step |")
     print("|---|" + "---|" * (chosen.epochs + 2))
     curves = {}
     for name in chosen.only:
-        own = [run for (kind, training, _), run in done.items() if (kind, training) == (chosen.data, name)]
+        own = [run for (kind, training, _, of), run in done.items() if (kind, training, of) == (chosen.data, name, setting)]
         found = curves[name] = np.array([run["accuracy"] for run in own])
         cells = [f"{of.mean():.1f} ({of.min():.1f}-{of.max():.1f})" for of in 100 * found.T]
         print(f"| {name} | {len(own)} | {' | '.join(cells)} | {np.mean([run['dropped'] for run in own]):.1f} |", flush=True)

@@ -40,9 +40,7 @@ def test_a_bound_on_rates_leaves_fewer_spikes_to_drop(scripts, monkeypatch):
         monkeypatch.setattr(script, name, value)
     x, y = made.strokes(240, 1)
     data = script.Data(x[:192], y[:192], x[192:], y[192:], made.KINDS)
-    bounded = script.train(script.TRAININGS["5 %"], 0, data, 3)
-    monkeypatch.setattr(script, "PRESSURE", 0.0)
-    free = script.train(script.TRAININGS["5 %"], 0, data, 3)
+    bounded, free = (script.train(script.TRAININGS["5 %"], 0, data, script.Setting(3, pressure)) for pressure in (3.0, 0.0))
     assert 0 < bounded["dropped"] < 0.8 * free["dropped"]
     assert len(bounded["accuracy"]) == 3
 
@@ -51,6 +49,11 @@ def test_curves_are_drawn_and_finished_runs_are_kept(scripts, tmp_path):
     script, _ = scripts
     text = script.drawn({"dense": np.array([[0.1, 0.5], [0.2, 0.7]]), "1 %": np.array([[0.1, 0.2]])})
     assert text.count("<polyline") == 2
-    (tmp_path / "runs.jsonl").write_text('{"data": "words", "training": "dense", "seed": 3, "accuracy": [0.5], "dropped": 0.0}\n')
-    assert script.runs(tmp_path / "runs.jsonl")["words", "dense", 3]["accuracy"] == [0.5]
+    of = '{"data": "words", "training": "dense", "seed": 3, '
+    settings = "", '"setting": {"epochs": 15, "rate": "0.002"}, '
+    lines = [f'{of}{setting}"accuracy": [{number}], "dropped": 0.0}}' for number, setting in enumerate(settings)]
+    (tmp_path / "runs.jsonl").write_text("\n".join(lines))
+    found = script.runs(tmp_path / "runs.jsonl")
+    assert found["words", "dense", 3, script.Setting()]["accuracy"] == [0]
+    assert found["words", "dense", 3, script.Setting(15, rate="0.002")]["accuracy"] == [1]
     assert script.runs(None) == {}
