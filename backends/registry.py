@@ -26,7 +26,7 @@ PROCESSOR: Final = CPU.name
 
 
 def backend_of(target: str) -> AnyBackend:
-    """Return the back end of what ``--target`` names.
+    """Return the back end for a value of ``--target``.
 
     Examples
     --------

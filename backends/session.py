@@ -203,11 +203,11 @@ class BackendSession:
         ----------
         x
             [samples, T, *shape] ([samples, *shape] for inputs without a time axis), or a mapping of such arrays. Without `y`:
-            batches, pairs ``(x, y)`` of the same, from a DataLoader, a list or a generator. Each is an update. They are iterated again in
-            each epoch, so a generator, which yields them once, lasts for one. Or a data set (:mod:`snnc.data`), which gives its own
-            labels: it is read batch by batch, in the order that arrays would have.
+            batches, pairs ``(x, y)`` of such data, from a DataLoader, a list or a generator; each batch is an update. They are iterated
+            again in each epoch, so a generator lasts for one epoch. Also a data set (:mod:`snnc.data`), which has its own labels: it is
+            read batch by batch, in the order that arrays would have.
         y
-            [samples], class indices; of a loss with other targets, what it compares with (:mod:`snnc.losses`).
+            [samples], class indices; for a loss with other kinds of targets, those targets (:mod:`snnc.losses`).
         epochs
             Number of passes over all samples.
         first_epoch
@@ -230,8 +230,8 @@ class BackendSession:
             batches keeps its order.
         accumulate
             Number of parts in which the samples of an update run in sequence: gradients are summed, and a step needs the memory
-            of one part. The update is that of the whole batch, up to rounding. An engine that was compiled for one batch size runs so many
-            batches for an update; its optimizer has to have ``accumulate``.
+            of one part. The update is that of the whole batch, up to rounding. An engine that was compiled for one batch size runs this
+            number of batches per update; its optimizer has to have ``accumulate``.
         validation
             ``(x, y)``, samples and labels, or a data set, on which the network is measured after each epoch. Processes that train together
             measure a share each.
@@ -242,13 +242,13 @@ class BackendSession:
         monitor
             Quantity that decides which epoch is the best: the validation ``"loss"``, or the ``"accuracy"``.
         patience, min_delta
-            Training stops after so many epochs in sequence that improve it by no more than `min_delta`.
+            Training stops after `patience` consecutive epochs that improve it by no more than `min_delta`.
         best
             File for the weights of the best epoch, like one of `checkpoints`.
         restore_best
-            Whether the session has the weights of the best epoch in the end, instead of those of the last one.
+            Whether the session ends with the weights of the best epoch instead of the last one.
         log
-            CSV file with a row an epoch.
+            CSV file with one row per epoch.
         tensorboard
             Folder for event files; needs tensorboardX, or torch and tensorboard.
         callback
@@ -259,7 +259,7 @@ class BackendSession:
             A file for weights, optimiser state and position, with its interval. With it, Ctrl-C, SIGTERM and SIGHUP end
             training after the current batch: the progress is saved, then the signal has its usual effect (``KeyboardInterrupt``).
         distributed
-            Whether such processes train together; otherwise each trains alone.
+            Whether processes of ``torchrun`` train together; otherwise each trains alone.
 
         Raises
         ------
@@ -303,7 +303,7 @@ class BackendSession:
         return seed or 0
 
     def _after_fit(self, history: History, samples: int) -> None:
-        """Called after a training with `samples` an epoch; 0 for a stream of batches."""
+        """Called after training with `samples` samples per epoch; 0 for a stream of batches."""
 
     def spike_counter(self) -> SpikeCounter | None:
         """Return a counter of the spikes of layers, for the metric ``"spikes"``; None if there is none."""
@@ -311,7 +311,7 @@ class BackendSession:
 
     @property
     def gradient_window(self) -> tuple[float, float] | None:
-        """The ends between which a neuron takes gradient, membrane minus threshold; None: compiled without.
+        """The ends of the gradient window, as membrane minus threshold; None: compiled without one.
 
         They can be set, as a pair or as the lower end alone, inside the compiled window; :meth:`fit` takes schedules. No file of weights
         holds them.
@@ -325,7 +325,7 @@ class BackendSession:
 
     @property
     def capacity(self) -> int | dict[str, int] | None:
-        """Spikes of a source that are sent in a step, the others being dropped; None: the program sends all, or plans it on tiles.
+        """Maximum number of spikes that a source sends in a step; others are dropped. None: all are sent, or a plan on tiles decides.
 
         One number, or by the names of inputs and populations where they differ. It can be set in every form of ``compile``, up to the
         compiled capacity; :meth:`fit` takes schedules. No file of weights holds it.
@@ -339,8 +339,8 @@ class BackendSession:
 
     @property
     def drop(self) -> DropPolicy | None:
-        """Which spikes are kept where more than :attr:`capacity` fire: ``"lowest"`` ids, or a ``"random"`` choice that is another one at
-        each step and update; None as there. It can be set."""
+        """Which spikes are sent if more than :attr:`capacity` fire: the ``"lowest"`` ids, or a ``"random"`` choice that differs in each
+        step and update; None as for :attr:`capacity`. It can be set."""
         return self._limits.policy
 
     @drop.setter

@@ -1,6 +1,6 @@
-"""Changes of recorded events that a training draws anew in each epoch.
+"""Augmentations: random changes of recorded events, drawn anew in each epoch.
 
-Numbers follow from (seed, epoch, sample): a training that is resumed sees the same, in any order and batch size.
+The random numbers depend only on (seed, epoch, sample), so resumed training sees the same changes, in any order and batch size.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from snnc.errors import SampleError
 
 @dataclass(frozen=True)
 class Shift:
-    """Shift all events of a sample by the same whole numbers of places; those that leave the sensor are dropped.
+    """Shift all events of a sample by the same number of places on each axis; events that leave the sensor are dropped.
 
     Parameters
     ----------
     most
-        Largest shift, drawn evenly from -most … most for each axis of space; one for all, or one for each. Polarity stays.
+        Largest shift, one for all axes of space or one for each; shifts are drawn uniformly from -most … most. Polarity does not change.
     seed
         Seed of the random numbers.
     """

@@ -1,4 +1,4 @@
-"""Items made ahead in a background thread, a bounded number of them."""
+"""Make items ahead of their use in a background thread, up to a bounded number."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from typing import Final, TypeVar
 T = TypeVar("T")
 
 _WAIT: Final = 0.1
-"""Seconds between two checks whether the consumer has stopped."""
+"""Seconds between two checks of whether the consumer has stopped."""
 
 
 def read_ahead(make: Callable[[], Iterator[T]], ahead: int) -> Iterator[T]:
-    """Yield what ``make()`` yields; a thread makes up to `ahead` items more than were taken.
+    """Yield the items of ``make()``; a thread makes up to `ahead` items before they are needed.
 
     The thread starts with the first item and ends with the last, with an error, which is raised here, or when this iterator is closed.
     """
     queue: Queue[tuple[str, T | BaseException | None]] = Queue(ahead)
-    gone = threading.Event()
+    stopped = threading.Event()
 
     def put(kind: str, item: T | BaseException | None) -> bool:
-        while not gone.is_set():
+        while not stopped.is_set():
             try:
                 queue.put((kind, item), timeout=_WAIT)
             except Full:
@@ -52,7 +52,7 @@ def read_ahead(make: Callable[[], Iterator[T]], ahead: int) -> Iterator[T]:
             yield item  # type: ignore[misc]
             del item
     finally:
-        gone.set()
+        stopped.set()
         _empty(queue)
         thread.join()
 

@@ -113,7 +113,7 @@ class DataSet:
 
     @property
     def fingerprint(self) -> str:
-        """What identifies the data set, so that a training is resumed with the same: its kind, its samples and its steps.
+        """Text that identifies the data set, so that training is resumed with the same one: its kind, samples and transforms.
 
         Names of files are left out, because they may move; so are the contents of files and functions.
         """
@@ -124,16 +124,16 @@ class DataSet:
     def batches(
         self, size: int, *, order: Sequence[int] | npt.NDArray[np.integer[Any]] | None = None, epoch: int = 0
     ) -> Iterator[tuple[InputValues, Array]]:
-        """Yield batch after batch; a background thread reads and changes those that follow.
+        """Yield one batch after another; a background thread reads and transforms the next ones.
 
         Parameters
         ----------
         size
             Samples of a batch; the last one may be smaller.
         order
-            Positions of the samples in this data set, for example a permutation, or what is left of one; None: all as they are.
+            Positions of the samples in this data set, for example a permutation, or the rest of one; None: all, in order.
         epoch
-            Number of the epoch: with the seed of a transform and the number of the sample, random numbers follow from it.
+            Number of the epoch. Random numbers depend on it, on the seed of the transform and on the number of the sample.
 
         Yields
         ------
@@ -161,7 +161,7 @@ class DataSet:
         Raises
         ------
         DataOptionError
-            A position is not one.
+            A position is not a whole number, or is out of range.
         """
         places = np.arange(len(self))[indices] if isinstance(indices, slice) else self._checked(indices, "indices")
         return replace(self, chosen=places if self.chosen is None else self.chosen[places])

@@ -106,7 +106,7 @@ def estimate(
     """
     start = time.perf_counter()
     check_keywords(given, EstimateKeywords)
-    # The data decide the activity of a plan, and have no effect on what else is chosen.
+    # The data only determine the activity of the plan, no other option.
     calibrate = given.pop("calibrate", None)
     chosen = options(target, **given)
     graph = as_graph(model, dt=dt, input_kind=input_kind, steps=given.get("steps"))

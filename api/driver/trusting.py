@@ -22,7 +22,7 @@ _ADVICE: Final = "--trust, in Python trust=True"
 
 
 def check_data(folder: Path, only: str | None = None) -> None:
-    """Refuse a project whose data, or `only` one file of them, are not those that were compiled.
+    """Refuse a project whose data have changed since it was compiled; with `only`, check only that file.
 
     Raises
     ------
@@ -54,7 +54,7 @@ def has_known_program(folder: Path) -> bool:
 
 
 def vouch(folder: Path, trust: bool) -> None:
-    """Refuse to execute the program of a project that neither this user compiled nor `trust` allows.
+    """Refuse to execute the program of a project unless this user compiled it or `trust` allows it.
 
     A project that is trusted as it was compiled needs no further permission.
 
@@ -65,7 +65,7 @@ def vouch(folder: Path, trust: bool) -> None:
     ChangedSourcesError
         Its sources are not those that snnc emits for the model.
     UntrustedProjectError
-        They are, but somebody else compiled it.
+        Its sources are those, but somebody else compiled it.
     CacheFolderError
         There is no folder for the list of known projects.
     """
@@ -82,7 +82,7 @@ def vouch(folder: Path, trust: bool) -> None:
     if changed or is_known(folder):
         return
     if not trust:
-        cache_dir()  # where there is none, no project could be remembered, and none can be built
+        cache_dir()  # without a cache, projects can be neither remembered nor built
         _refuse_unknown(folder, listed)
     remember(folder)
 
@@ -102,7 +102,7 @@ def _refuse_unknown(folder: Path, listed: Mapping[str, str]) -> None:
 
 
 def _not_emitted(folder: Path, listed: Mapping[str, str]) -> list[str]:
-    """Files that are executed, or steer what is, and differ from those that snnc writes for the model, the options and the plan."""
+    """Return files that are executed or that control execution, and differ from those that snnc emits for the model, options and plan."""
     from snnc.driver.folder import read_project
     from snnc.driver.stages import emit_project
 
@@ -115,7 +115,7 @@ def _not_emitted(folder: Path, listed: Mapping[str, str]) -> list[str]:
 
 
 def _check_rights(folder: Path, listed: Iterable[str]) -> None:
-    """Look at the folder, what is in it and, where they are open, the folders above."""
+    """Check the permissions of the folder, its contents, and the folders above that others can write."""
     inside = {folder / parent for name in listed for parent in PurePosixPath(name).parents} | {folder / name for name in listed}
     for path in sorted({folder, folder / MANIFEST, *inside}):
         try:

@@ -116,7 +116,7 @@ class FluctuationDriven:
         return mean, math.sqrt(variance)
 
     def _moments(self, graph: Graph, path: Sequence[str], inputs: Mapping[str, Array]) -> Moments:
-        """Return the moments of what the weights at the end of a path read."""
+        """Return the moments of the numbers that the weights at the end of a path read."""
         if isinstance(graph.operation(path[0]), Input) and path[0] in inputs:
             values = inputs[path[0]].astype(np.float64)
             moments = Moments(float(values.mean()), float(values.var(axis=0).mean()) if len(values) > 1 else 0.0)

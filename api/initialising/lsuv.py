@@ -31,9 +31,9 @@ class LSUV:
     std
         Standard deviation of the membrane, in thresholds.
     tolerance
-        Relative error of it at which a layer is done.
+        Relative error of the standard deviation that is accepted.
     rounds
-        Scalings of a layer at most.
+        Maximum number of scalings of a layer.
     recurrent
         Gain of recurrent weights, in thresholds.
     """

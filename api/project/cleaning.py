@@ -68,10 +68,10 @@ def left_over(folders: tuple[Path, ...] = ()) -> list[Waste]:
 
 
 def remove(waste: list[Waste]) -> list[Waste]:
-    """Delete leftovers and return those that are gone; folders are renamed first, so that no process finds half of one."""
-    gone = []
+    """Delete leftovers and return those that were deleted; folders are renamed first, so that no process finds half of one."""
+    deleted = []
     for one in waste:
-        with suppress(OSError):  # another process was faster, or may not be written
+        with suppress(OSError):  # another process was faster, or permission is missing
             if one.path.is_dir() and not one.path.is_symlink():
                 aside = TemporaryFolder(one.path.parent, ".snnc-clean-")
                 try:
@@ -80,8 +80,8 @@ def remove(waste: list[Waste]) -> list[Waste]:
                     aside.close()
             else:
                 one.path.unlink()
-            gone.append(one)
-    return gone
+            deleted.append(one)
+    return deleted
 
 
 def size_of(path: Path) -> int:

@@ -30,7 +30,7 @@ class CpuBackend(Backend[CpuOptions]):
     """Emits a C++ program and loads it."""
 
     def halves(self, options: CpuOptions) -> tuple[Half, ...]:
-        """Return the weights, if they are float16: the past is rounded where the program keeps it."""
+        """Return the weights, if they are float16: the program itself rounds the past when it stores it."""
         return ("weights",) if options.half is not None and options.half.weights is not None else ()
 
     def check(self, program: StepProgram, options: CpuOptions) -> None:

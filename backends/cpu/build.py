@@ -36,7 +36,7 @@ PLAIN: Final = (
     "snnc_abi.cpp",
     "snnc_files.cpp",
 )
-"""The others."""
+"""All other sources."""
 SOURCES: Final = (*HOT, *PLAIN)
 OWN: Final = ("network.cpp", "neurons.cpp")
 """Those that differ between projects."""

@@ -22,7 +22,7 @@ class CudaOptions(SequenceOptions):
     Attributes
     ----------
     device
-        Number of the device; None: that of the environment. Not a user's option: a module of PyTorch sets it to its tensors' device.
+        Number of the device; None: chosen by the environment. Users do not set it: a PyTorch module sets it to the device of its tensors.
     """
 
     memory: int | None = None

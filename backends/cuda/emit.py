@@ -1,4 +1,4 @@
-"""StepProgram to a folder of CUDA sources, tables and weights."""
+"""Write a StepProgram as a folder of CUDA sources, tables and weights."""
 
 from __future__ import annotations
 

@@ -88,26 +88,7 @@ def network_context(
         "forward": plan.forward,
         "backward": plan.backward,
         "scratch": plan.scratch,
-        "fields": [
-            *buffers.fields(),
-            {"comment": "Parameters.", "lines": _pointers(steps, learned)},
-            _group("Connections.", steps.connections.fields),
-            *([_group("Spikes that sources send in a step.", steps.limits.fields())] if steps.limits.sources else []),
-            _group("Sums over all steps of what comes from outside of a recurrence.", plan.fields),
-        ],
-        "members": [
-            *buffers.members(),
-            _group("Parameters.", _parameters(program)),
-            _group("Weights as products read them.", [p.member for p in sequence_calls.prepared.values()]),
-        ],
-        "setup": _setup(storage, buffers, learned),
-        "layout": [
-            *buffers.layout(record),
-            *(copy.layout for copy in copies),
-            *gradients.layout,
-            *(p.layout for p in sequence_calls.prepared.values()),
-        ],
-        "binding": [*buffers.binding(), *_parameter_binding(steps), *steps.connections.binding, *steps.limits.binding(), *plan.binding],
+        **_session_state(buffers, gradients, learned, record),
         "gradient_calls": gradients.calls,
         "work": list(sequence_calls.work),
         "gradients": gradients.lines,
@@ -131,6 +112,33 @@ def network_context(
         "inputs": [{"id": i.id, "label": comment_text(i.label)} for i in program.inputs],
     }
     return context, steps.connections.tables.tables
+
+
+def _session_state(buffers: Buffers, gradients: Gradients, learned: list[str], record: str | None) -> Context:
+    """What a session holds: fields that kernels see, its own members, and how it sets them up, lays them out and binds them."""
+    steps, plan, prepared = buffers.steps, buffers.plan, gradients.sequence_calls.prepared.values()
+    return {
+        "fields": [
+            *buffers.fields(),
+            {"comment": "Parameters.", "lines": _pointers(steps, learned)},
+            _group("Connections.", steps.connections.fields),
+            *([_group("Spikes that sources send in a step.", steps.limits.fields())] if steps.limits.sources else []),
+            _group("Sums over all steps of what comes from outside of a recurrence.", plan.fields),
+        ],
+        "members": [
+            *buffers.members(),
+            _group("Parameters.", _parameters(steps.program)),
+            _group("Weights as products read them.", [p.member for p in prepared]),
+        ],
+        "setup": _setup(steps.storage, buffers, learned),
+        "layout": [
+            *buffers.layout(record),
+            *(copy.layout for copy in steps.connections.copies.values()),
+            *gradients.layout,
+            *(p.layout for p in prepared),
+        ],
+        "binding": [*buffers.binding(), *_parameter_binding(steps), *steps.connections.binding, *steps.limits.binding(), *plan.binding],
+    }
 
 
 def _all_launches(steps: Steps, plan: LaunchPlan, trains: bool) -> list[Launch]:

@@ -33,9 +33,9 @@ class RetainedFiles:
 
 
 def retain_foreign_files(old: Path, new: Path, own: Mapping[str, str | None], keep_trained: bool) -> RetainedFiles:
-    """Retain all contents of `old` that do not belong to snnc in `new`; `old` does not change.
+    """Copy all contents of `old` that do not belong to snnc to `new`; `old` does not change.
 
-    A file that snnc did not write keeps its place. If the new project has a file there, and for changed files and
+    A file that snnc did not write keeps its path. If the new project has a file there, and for changed files and
     trained weights, it goes to ``before-1/`` (``before-2/`` …). Links are not followed. Files become hard links if possible.
 
     Parameters

@@ -1,4 +1,4 @@
-"""Emitted projects for any number of steps and samples, on the processor and on GPUs: texts, tables, values, descriptions."""
+"""Write emitted projects for the processor and for GPUs, which take any number of steps and samples."""
 
 from __future__ import annotations
 
@@ -54,14 +54,14 @@ def session_sizes(program: StepProgram, steps: int | None, batch: int | None) ->
 def initial_values(program: StepProgram) -> dict[str, Array]:
     """Return parameters, initial states of a sample, and the learning rate, by their ABI names."""
     found: dict[str, Array] = {name: np.atleast_1d(p.value) for name, p in program.parameters.items()}
-    late = {op.source.buffer for op in program.forward if not isinstance(op, Fill | NeuronStep) and op.source.delay}
+    delayed = {op.source.buffer for op in program.forward if not isinstance(op, Fill | NeuronStep) and op.source.delay}
     for population in program.populations:
         for state, value in zip(population.kernel.states, population.initial, strict=True):
             name = f"{population.id}_{state}"
             size = math.prod(program.buffers[name].shape)
             found[f"{name}_initial"] = np.broadcast_to(np.asarray(value, dtype=np.float32).reshape(-1), (size,))
         for name, value in population.before.items():
-            if name in late:
+            if name in delayed:
                 found[f"{name}_initial"] = np.broadcast_to(value.reshape(-1), program.buffers[name].shape)
     if program.optimizer is not None:
         found["lr"] = np.array([program.optimizer.lr], dtype=np.float32)
@@ -105,7 +105,7 @@ def write_project_files(
     program, target
         The emitted program and its target.
     sizes, texts, tables, values
-        Of :func:`session_sizes` and :func:`rendered`; the pieces of ``tables.bin``; and of :func:`initial_values`.
+        Results of :func:`session_sizes` and :func:`rendered`, the pieces of ``tables.bin``, and the result of :func:`initial_values`.
     memory
         Memory of a sequence.
     more

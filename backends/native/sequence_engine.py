@@ -23,7 +23,7 @@ from snnc.backends.runtime.events import InputValues
 
 
 class Gather(IntEnum):
-    """The part of an update that a training step does: the setting ``gather`` of the program."""
+    """Which part of an update a training step performs: the setting ``gather`` of the program."""
 
     ALONE = 0
     BEGINS = 1
@@ -41,7 +41,7 @@ class SequenceEngine(NativeEngine):
     device
         Number of the GPU whose addresses it accepts; None: host addresses only.
     segment
-        Steps between two checkpoints, whatever the bound on memory; 0: no checkpoints; None: as few as the bound allows.
+        Steps between two checkpoints, which the bound on memory does not change; 0: no checkpoints; None: chosen by the bound.
     activity
         Activity observed so far.
 
@@ -50,7 +50,7 @@ class SequenceEngine(NativeEngine):
     library, folder
         The project's shared library, and the project.
     memory
-        Maximum bytes of a training step; if it needs more, histories are kept between checkpoints only.
+        Maximum bytes of a training step; if it needs more, histories are stored for one segment between checkpoints at a time.
     """
 
     accepts_events = True
@@ -70,7 +70,7 @@ class SequenceEngine(NativeEngine):
         self._segments: dict[tuple[int, int, int], int] = {}
         self.activity = UNOBSERVED
         self._training = False
-        """Whether the sequence that is set is one that runs backward."""
+        """Whether the current sequence will run backward."""
 
     def forward(self, inputs: Mapping[str, Array], initial: Initial) -> dict[str, Array]:
         """See :class:`~snnc.backends.runtime.engine.Engine`."""
@@ -99,7 +99,7 @@ class SequenceEngine(NativeEngine):
         return {id_: record[0] for id_, record in self._records().items()}
 
     def counters(self) -> dict[str, int]:
-        """Return how many spikes were dropped, each once, however many connections read its source; with a scaled loss, skipped updates."""
+        """Return the number of dropped spikes, each counted once for all its readers, and with loss scaling that of skipped updates."""
         counted = "dropped_spikes" in self.session.tensors
         skipped = {SKIPPED: int(self.session.get(SKIPPED)[0])} if SKIPPED in self.session.tensors else {}
         return {"dropped_spikes": int(self.session.get("dropped_spikes")[0]) if counted else 0, **skipped}
@@ -126,7 +126,7 @@ class SequenceEngine(NativeEngine):
     # ---- sequences ----------------------------------------------------------------------------------------------------
 
     def _setting(self, name: str, value: int) -> None:
-        """Change a setting; sizes of tensors follow, and tensors with a new size have the file's initial values again."""
+        """Change a setting; tensors whose size changes with it get the file's initial values again."""
         if self._sizes.get(name) == value:
             return
         self.session.set(name, np.array([value], dtype=np.int32))
@@ -159,7 +159,7 @@ class SequenceEngine(NativeEngine):
         self.session.set("labels", target)
 
     def _begin_training(self, inputs: Mapping[str, InputValues]) -> None:
-        """Set the inputs of a sequence that runs backward; the first sequence runs forward beforehand if the bound depends on its lists."""
+        """Set the inputs of a sequence to train on; the first one runs forward beforehand if the memory bound depends on its lists."""
         steps, batch = next(iter(inputs.values())).shape[:2]
         self._training = True
         try:
@@ -170,7 +170,7 @@ class SequenceEngine(NativeEngine):
             self._training = False
 
     def _observe_sequence(self, inputs: Mapping[str, InputValues], steps: int, batch: int) -> None:
-        """Run forward, with histories in the segments that need least, to find the sizes of the lists."""
+        """Run forward, with the segment length that needs the least memory, to find the sizes of the lists."""
         self._check_memory(steps, batch)
         self._segments = {(steps, batch, self.memory or 0): least_segment(self.description, steps, batch, self._threads())}
         self._set_inputs(inputs)
@@ -253,14 +253,14 @@ class SequenceEngine(NativeEngine):
             address += elements * info.dtype.itemsize
 
     def _settings_of(self, steps: int, batch: int) -> dict[str, int]:
-        """Settings before a sequence of that size."""
+        """Settings for a sequence of that size."""
         return {"steps": steps, "batch": batch, "segment": self._segment(steps, batch)}
 
     def _segment(self, steps: int, batch: int) -> int:
         """Steps between two checkpoints; 0: no checkpoints.
 
-        The first number follows from an assumed activity. Between sequences it is reduced if their lists show that the bound would
-        be exceeded.
+        It is first computed from an assumed activity, and reduced between sequences if their lists show that the bound would be
+        exceeded.
         """
         if self.segment is not None:
             return self.segment
@@ -269,7 +269,7 @@ class SequenceEngine(NativeEngine):
         key, threads = (steps, batch, self.memory), self._threads()
         chosen = self._segments.get(key)
         if not self._training:
-            # A run keeps no histories; the segments of a training step of that size stay, so that nothing is laid out anew.
+            # A forward run stores no histories; it uses the segment of a training step of that size, so that nothing is reallocated.
             return 0 if chosen in (None, steps) else chosen
         self._observe_activity()
         sizes = (self.description, steps, batch)
@@ -278,7 +278,7 @@ class SequenceEngine(NativeEngine):
         return 0 if chosen == steps else chosen
 
     def _fitting(self, steps: int, batch: int, memory: int) -> int:
-        """Segments that meet the bound. A training that began within it continues with the shortest that help, and warns."""
+        """Return a segment that meets the bound; training that began within the bound continues with the smallest need, and warns."""
         sizes = (self.description, steps, batch)
         try:
             return segment_for(*sizes, memory, self._threads(), self.activity)
@@ -296,7 +296,7 @@ class SequenceEngine(NativeEngine):
         return best
 
     def least_memory(self, steps: int, batch: int) -> int:
-        """Return the bytes of a training step in the segments that need least, with the activity observed so far."""
+        """Return the bytes of a training step with the segment that needs the least memory, for the activity observed so far."""
         self._observe_activity()
         return least_bytes(self.description, steps, batch, self._threads(), self.activity)
 
@@ -309,7 +309,7 @@ class SequenceEngine(NativeEngine):
         return 1
 
     def _listed(self) -> Mapping[str, float]:
-        """Fraction of the numbers of each list that the last sequence listed."""
+        """For each list, the fraction of its values that the last sequence listed."""
         return {}
 
     @abstractmethod

@@ -42,13 +42,13 @@ class StoredBuffer:
     past
         Steps before the first one that are read: the longest delay.
     listed
-        Lists are kept, because the values are spikes and some connection reads them.
+        Whether lists are stored, because the values are spikes and some connection reads them.
     ring
-        Slots of rows that are used in turn if only the forward pass reads them.
+        Number of rows that are used in turn if only the forward pass reads them.
     history
-        The backward pass reads rows of all steps.
+        Whether the backward pass reads rows of all steps.
     rows
-        Some reader needs rows although lists are kept.
+        Whether some reader needs rows even if lists are stored.
     """
 
     past: int
@@ -95,7 +95,7 @@ class SequenceStorage:
         return StoredBuffer(max(delays, default=0), listed, max(row_delays, default=0) + 1, history, bool(by_rows))
 
     def reads_lists(self, op: ForwardOp | BackwardOp) -> bool:
-        """Whether `op` is a maximum over spikes, or its adjoint: it is 1 if one of them fired."""
+        """Whether `op` is a maximum over spikes, which is 1 if one of them fired, or its adjoint."""
         if not isinstance(op, Pooling | PoolingGradient | AddReduced | ReduceGradient):
             return False
         return op.kind == "max" and self.program.buffers[op.source.buffer].kind == "spikes"
@@ -105,7 +105,7 @@ class SequenceStorage:
         """Outputs read by products in which few neurons receive gradient: buffer to population and canonical output."""
         found = {}
         reading = [op for op in self.program.backward if isinstance(op, DenseInputGradient | ConvolveInputGradient)]
-        # What comes back from a maximum is mostly 0: leaving that out costs less than to list neurons.
+        # The gradients that a maximum returns are mostly 0: skipping them costs less than listing neurons.
         wanted = {op.source.buffer for op in reading if op.connection not in self.pooled}
         for info in self.program.populations:
             step = next(op for op in self.program.forward if isinstance(op, NeuronStep) and op.population == info.id)
@@ -116,10 +116,10 @@ class SequenceStorage:
 
     @cached_property
     def rounded(self) -> dict[str, dict[str, Expression]]:
-        """By population, states and saved values that are kept in 16 bits, by their canonical names, with the subtracted offset."""
+        """By population: canonical names of the states and saved values stored in 16 bits, with the offset that is subtracted."""
         adjoints = {op.population for op in self.program.backward if isinstance(op, NeuronAdjoint)}
-        keeps = self.precision != "float32" and self.program.optimizer is not None
-        return {p.id: rounded_values(p.kernel) if keeps and p.id in adjoints else {} for p in self.program.populations}
+        rounds = self.precision != "float32" and self.program.optimizer is not None
+        return {p.id: rounded_values(p.kernel) if rounds and p.id in adjoints else {} for p in self.program.populations}
 
     @property
     def checkpoint_bytes(self) -> int:

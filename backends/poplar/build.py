@@ -25,7 +25,7 @@ SOURCES: Final = Sources(
 LIBRARY: Final = "libsnnc_project.so"
 TABLES: Final = "plan.bin"
 SMALL_TABLES: Final = 64 * 1024
-"""Maximum bytes of tables for which less optimised code, compiled in half the time, is ready with the graph sooner."""
+"""Up to this size of the tables, less optimised code is ready sooner: it compiles in half the time, and the graph is small."""
 
 
 def build_poplar(folder: Path) -> Path:

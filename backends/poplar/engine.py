@@ -20,7 +20,7 @@ _BATCHES: Final = "batches"
 _KEEP: Final = -1
 """Value of the setting for a batch that stores its gradients and does not update."""
 _KEPT: Final = "_kept"
-"""Suffix of the names of kept gradients."""
+"""Suffix of the names of stored gradients."""
 
 
 class PoplarEngine(NativeEngine):
@@ -39,7 +39,7 @@ class PoplarEngine(NativeEngine):
         self._compiled = dict(limits or {})
         self._limits = dict(self._compiled)
         self._dropped = 0
-        """Spikes of inputs that were not sent to the machine."""
+        """Number of spikes of inputs that were not sent to the machine."""
 
     def set_parameters(self, values: Mapping[str, Array]) -> None:
         """See :class:`~snnc.backends.runtime.engine.Engine`."""
@@ -79,18 +79,18 @@ class PoplarEngine(NativeEngine):
 
     def train_parts(self, parts: Iterable[tuple[Mapping[str, Array], Array]], samples: int, learning_rate: float) -> float:
         """See :class:`~snnc.backends.runtime.engine.GatheringEngine`; each part is a batch of the compiled size."""
-        whole, kept = 0.0, 0
+        whole, stored = 0.0, 0
         try:
             for inputs, target in parts:
-                last = (kept + 1) * self.batch == samples
-                self.session.set(_BATCHES, np.array([kept if last else _KEEP], dtype=np.int32))
+                last = (stored + 1) * self.batch == samples
+                self.session.set(_BATCHES, np.array([stored if last else _KEEP], dtype=np.int32))
                 whole += self.train_batch(inputs, target, learning_rate)
                 self._first_sample += len(target)
-                kept = 0 if last else kept + 1
+                stored = 0 if last else stored + 1
         finally:
             self._first_sample = 0
             self.session.set(_BATCHES, np.array([0], dtype=np.int32))
-            if kept:
+            if stored:
                 self._forget_gradients()
         return whole * self.batch / samples
 
@@ -105,7 +105,7 @@ class PoplarEngine(NativeEngine):
         return self.session.get(tensor)
 
     def counters(self) -> dict[str, int]:
-        """Total dropped spikes, and by bus the spikes that were dropped (``b0_dropped``) or sent in further windows (``b0_further``)."""
+        """Return the total of dropped spikes, and by bus those dropped (``b0_dropped``) or sent in further windows (``b0_further``)."""
         found = {name: int(self.session.get(name)[0]) for name in self.session.with_role(Role.COUNTER)}
         sources = {about["tensor"]: about["source"] for about in self.description["counters"].values()}
         dropped: dict[str, int] = {}

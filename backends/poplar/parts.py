@@ -34,8 +34,8 @@ def cpp_type(spec: FieldSpec) -> str:
     if spec.kind == "constant":
         return spec.type
     aligned = f", {spec.align}" if spec.align else ""
-    held = f"Vector<{spec.type}, VectorLayout::ONE_PTR{aligned}>" if spec.many else spec.type
-    return f"{_ACCESS[spec.kind]}<{held}>"
+    element = f"Vector<{spec.type}, VectorLayout::ONE_PTR{aligned}>" if spec.many else spec.type
+    return f"{_ACCESS[spec.kind]}<{element}>"
 
 
 def class_name(vertex: VertexSpec) -> str:
@@ -128,11 +128,11 @@ class Assembly:
         return self.variable("Parts", name, f'layout.cells({population}, poplar::FLOAT, "{name}", {slots})', comment)
 
     def half_cells(self, population: str, name: str, slots: object, comment: str) -> str:
-        """Declare a half array [slots][samples][count, or one more where it is odd] for each block of a population."""
+        """Declare a half array [slots][samples][count, rounded up to an even number] for each block of a population."""
         return self.variable("Parts", name, f'layout.half_cells({population}, "{name}", {slots})', comment)
 
     def tensor(self, role: str, name: str, shape: str, on_device: str, order: str, writable: bool) -> None:
-        """Show a float tensor to the host."""
+        """Expose a float tensor to the host."""
         self.tensors.append(f'tensor("{name}", SNNC_{role}, {shape}, {on_device}, {order}, {str(writable).lower()});')
 
     def codelet(self, vertex: VertexSpec, title: str, serves: str, fields: tuple[CodeletField, ...], body: Body | None = None) -> str:

@@ -104,12 +104,12 @@ class PopartOperation:
 
     @cached_property
     def limited(self) -> tuple[str, ...]:
-        """Buffers of populations whose relays choose what is sent."""
+        """Buffers of populations whose relays choose the spikes to send."""
         return tuple(name for name, store in self.net.stores.items() if store.limited and name in self.limits)
 
     @cached_property
     def learned(self) -> frozenset[str]:
-        """Parameters that take gradient."""
+        """Parameters that receive a gradient."""
         if not self.plan.training:
             return frozenset()
         constant = {c.weight for c in self.program.connections if c.target in self.relays}
@@ -117,13 +117,13 @@ class PopartOperation:
 
     @cached_property
     def relays(self) -> Mapping[str, str]:
-        """The input of each relay that keeps the adjoint of what it reads."""
+        """For each relay that stores the adjoint of its input: that input."""
         shown = {p.id for p in self.program.populations if p.shown} if self.plan.training else set()
         return {c.target: c.source for c in self.program.connections if c.target in shown}
 
     @cached_property
     def with_gradient(self) -> Mapping[str, str]:
-        """The relay of each input whose gradient is returned: not of one that is the same at every step."""
+        """The relay of each input whose gradient is returned; static inputs get none."""
         static = {i.id for i in self.inputs if i.static}
         return {source: relay for relay, source in self.relays.items() if source not in static}
 
@@ -181,7 +181,7 @@ def _begin_with_adjoint(operation: PopartOperation, assembly: Assembly) -> None:
 
 
 def operation_context(operation: PopartOperation) -> Body:
-    """Template data of the operation besides the network."""
+    """Template data of the operation, in addition to those of the network."""
     plan, output = operation.plan, operation.loss_output
     numbers = {given.name: index for index, given in enumerate(operation.given)}
     backward: Body | None = None

@@ -1,4 +1,4 @@
-"""Custom operations of PopART on the emulator: one operation at a time, its tensors in and out as NumPy arrays."""
+"""Run custom operations of PopART on the emulator, one at a time, with NumPy arrays as inputs and outputs."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ class GradientInput:
 
 
 class RunningOperation:
-    """An operation on a separate graph; only tensors pass between it and others.
+    """An operation on a separate graph; it exchanges only tensors with other operations.
 
     Parameters
     ----------
     runtime, handle
-        The substitute's library, and its handle.
+        The library of the PopART substitute, and the handle of the operation in it.
     """
 
     def __init__(self, runtime: ctypes.CDLL, handle: int) -> None:
@@ -60,7 +60,7 @@ class RunningOperation:
         Raises
         ------
         PopArtError
-            There is none, or it cannot be lowered.
+            The operation has no gradient, or the gradient cannot be lowered.
         """
         handle = self._runtime.snnc_popart_open_gradient(self._handle)
         if not handle:
@@ -91,7 +91,7 @@ class GradientOperation(RunningOperation):
 
     @property
     def targets(self) -> tuple[int, ...]:
-        """The forward input whose gradient each output is."""
+        """For each output, the number of the forward input whose gradient it is."""
         return tuple(self._runtime.snnc_popart_gradient_output(self._handle, index) for index in range(len(self.shapes)))
 
 
@@ -111,15 +111,15 @@ def open_operation(
     Parameters
     ----------
     domain, name, version
-        Its identifier.
+        The identifier of the operation.
     attributes
         Strings by name.
     shapes
-        Of all inputs, 32-bit floats.
+        Shapes of all inputs, which are 32-bit floats.
     machine, tiles
         ``"ipu1"``, ``"ipu2"`` or ``"ipu21"``, and the tiles of an IPU, 0 for all that such a machine has.
     ipus
-        IPUs of the machine; the operation belongs to the first.
+        Number of IPUs of the machine; the operation belongs to the first one.
 
     Raises
     ------

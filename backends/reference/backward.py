@@ -84,7 +84,7 @@ def _neuron(op: NeuronAdjoint, memory: SequenceArrays, t: int) -> None:
         if canonical in kernel.history:
             environment[f"{canonical}_prev"], environment[canonical] = memory[name][t], memory[name][t + 1]
     environment |= {canonical: memory[name][t] for canonical, name in zip(kernel.saved, op.saved, strict=True)}
-    environment |= _as_kept(kernel, environment)
+    environment |= _as_stored(kernel, environment)
     environment |= {f"d_{canonical}": memory[f"d_{name}"][t] for canonical, name in zip(kernel.outputs, op.outputs, strict=True)}
     found = evaluate(kernel.backward, environment)
     for canonical, name in zip(kernel.states, op.states, strict=True):
@@ -95,15 +95,15 @@ def _neuron(op: NeuronAdjoint, memory: SequenceArrays, t: int) -> None:
         _sum_like(memory, gradient, np.broadcast_to(found[f"d_{canonical}"], (memory.batch, size(info.shape))))
 
 
-def _as_kept(kernel: Kernel, environment: Mapping[str, Array]) -> dict[str, Array]:
-    """Return the values of the past that are kept as float16, as they are read again."""
+def _as_stored(kernel: Kernel, environment: Mapping[str, Array]) -> dict[str, Array]:
+    """Return the past values that are stored as float16, as the backward pass reads them."""
     found: dict[str, Array] = {}
     for canonical, offset in kernel.rounded.items():
         assert isinstance(offset, Number | Symbol), "an offset is a number or a parameter"
         for name in {canonical, f"{canonical}_prev"} & environment.keys():
             value = environment[name]
             centre = np.asarray(offset.value if isinstance(offset, Number) else environment[offset.name], value.dtype)
-            with np.errstate(over="ignore"):  # a state without bounds is kept as an infinity, as on an IPU
+            with np.errstate(over="ignore"):  # a value too large for float16 is stored as infinity, as on an IPU
                 found[name] = (value - centre).astype(np.float16).astype(value.dtype) + centre
     return found
 
@@ -112,7 +112,7 @@ def _as_kept(kernel: Kernel, environment: Mapping[str, Array]) -> dict[str, Arra
 def _dense_input(op: DenseInputGradient, memory: SequenceArrays, t: int) -> None:
     if t >= op.source.delay:
         delta = memory[f"d_{op.target}"]
-        # Beyond the largest float16 number there is infinity, which a scaled loss finds.
+        # Values beyond the largest float16 number become infinite, which loss scaling detects.
         with np.errstate(over="ignore"):
             delta = delta.astype(np.float16).astype(delta.dtype) if op.half else delta
         adjoint = delta @ memory[op.weight]

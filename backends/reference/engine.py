@@ -25,7 +25,7 @@ from snnc.compiler.lowering.statistics import watched
 
 
 class ReferenceEngine:
-    """Executes `program` as documented in its module, operation by operation.
+    """Executes `program` operation by operation, as :mod:`snnc.compiler.ir.step_program` documents.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ class ReferenceEngine:
         self._masks = masks_of(program)
         self._watched = {p.id for p in program.populations if p.label in watched(program)}
         self._adjoints: dict[str, Array] = {}
-        """Adjoints of the currents of watched populations at every step, of the last sequence that ran backward."""
+        """Adjoints of the currents of watched populations at every step, from the last backward pass."""
 
     def forward(self, inputs: Mapping[str, Array], initial: Initial) -> dict[str, Array]:
         """See :class:`~snnc.backends.runtime.engine.Engine`."""
@@ -161,8 +161,8 @@ class ReferenceEngine:
         copies = {m: {name: found.get(name, np.zeros_like(value)).copy() for name, value in learned.items()} for m, found in values.items()}
         if self.program.rounding is not None and self.program.rounding.kind == "master":
             halves = {name: value for name, value in learned.items() if self.program.parameters[name].half}
-            kept = state.moments_of(REMAINDER)
-            copies[REMAINDER] = {name: kept.get(name, np.zeros_like(value)).copy() for name, value in halves.items()}
+            remainders = state.moments_of(REMAINDER)
+            copies[REMAINDER] = {name: remainders.get(name, np.zeros_like(value)).copy() for name, value in halves.items()}
         scaled = state.optimizer.loss_scale is not None
         return OptimizerValues(state.count, copies, (state.scale.factor, state.scale.good) if scaled else None)
 
@@ -188,7 +188,7 @@ class ReferenceEngine:
         return self._window.step(inputs)
 
     def counters(self) -> dict[str, int]:
-        """Return how many spikes were dropped, each once, however many connections read its source; with a scaled loss, skipped updates."""
+        """Return the number of dropped spikes, each counted once for all its readers, and with loss scaling that of skipped updates."""
         scaled = self._optimizer is not None and self._optimizer.optimizer.loss_scale is not None
         skipped = {SKIPPED: self._optimizer.scale.skipped} if scaled and self._optimizer is not None else {}
         return {"dropped_spikes": self._dropped + (0 if self._window is None else self._window.memory.dropped), **skipped}

@@ -31,9 +31,9 @@ class SequenceArrays:
     dtype: np.dtype[Any]
     arrays: dict[str, Array] = field(default_factory=dict)
     sent: dict[str, Array] = field(default_factory=dict)
-    """Spikes that are sent, of the sources that are limited."""
+    """Sent spikes of the limited sources."""
     dropped: int = 0
-    """Spikes that were dropped."""
+    """Number of dropped spikes."""
     before: dict[str, Array] = field(default_factory=dict)
     """Nonzero values of a buffer before the first step, for delayed reads."""
 
@@ -60,14 +60,14 @@ class SequenceArrays:
         return first
 
     def received(self, value: BufferValue, t: int) -> Array:
-        """Return [B, n]: what connections receive of `value` at step `t`."""
+        """Return [B, n]: the part of `value` that connections receive at step `t`."""
         if value.buffer in self.sent and t >= value.delay:
             now: Array = self.sent[value.buffer][t - value.delay]
             return now
         return self.read(value, t)
 
     def returned(self, value: BufferValue, t: int, adjoint: Array) -> Array:
-        """Return the part of an adjoint that dense connections return to `value` of step `t`: none to dropped spikes of a window."""
+        """Return the adjoint that dense connections return to `value` of step `t`; with a gradient window, it is 0 for dropped spikes."""
         if value.buffer not in self._without_returns:
             return adjoint
         at = t - value.delay
@@ -83,7 +83,7 @@ class SequenceArrays:
             self.dropped += int(np.count_nonzero(spikes) - np.count_nonzero(self.sent[buffer][t]))
 
     def set_initial(self, initial: Initial) -> None:
-        """Set slot 0 of every state to the program's initial value, or to that of `initial`."""
+        """Set slot 0 of every state to the program's initial value, or to the value in `initial`."""
         for info in self.program.populations:
             for state, value in zip(info.kernel.states, info.initial, strict=True):
                 given = initial.get((info.id, state))
@@ -102,7 +102,7 @@ def check_memory(program: StepProgram, steps: int, batch: int, dtype: np.dtype[A
     Raises
     ------
     MemoryNeededError
-        With the needed and the available bytes.
+        The sequence needs more memory than the machine has.
     """
     needed = sum(math.prod(_shape(program, b, steps, batch)) for b in program.buffers.values()) * dtype.itemsize
     available = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")

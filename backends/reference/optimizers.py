@@ -24,7 +24,7 @@ class OptimizerState:
     optimizer: Optimizer
     count: int = 0
     moments: dict[str, dict[str, Array]] = field(default_factory=dict)
-    """Name of a moment -> parameter -> its values; those that are missing are 0."""
+    """Name of a moment -> parameter -> its values; missing values are 0."""
 
     @cached_property
     def rule(self) -> UpdateRule:
@@ -37,7 +37,7 @@ class OptimizerState:
         return ScaleState(1.0 if self.optimizer.loss_scale is None else self.optimizer.loss_scale.factor)
 
     def skips(self, gradients: Iterable[Array]) -> bool:
-        """Return whether an update is skipped, and note it: the loss is scaled, and some gradients are not finite."""
+        """Return whether an update is skipped, because the loss is scaled and some gradients are not finite, and count it."""
         rule = self.optimizer.loss_scale
         if rule is None:
             return False
@@ -50,7 +50,7 @@ class OptimizerState:
         return self.moments.setdefault(moment, {})
 
     def begin(self, gradients: Mapping[str, Array]) -> float:
-        """Start an update, one for all parameters; return the factor that brings all gradients together to the norm `clip_norm`."""
+        """Start an update, one for all parameters; return the factor that clips the joint norm of all gradients to `clip_norm`."""
         self.count += 1
         limit = self.rule.clip_norm
         if limit is None:
@@ -73,7 +73,7 @@ class OptimizerState:
     def change_half(
         self, name: str, parameter: Array, gradient: Array, learning_rate: float, settings: GroupSettings, scale: float, key: HalfKey
     ) -> None:
-        """Change a parameter that is kept as float16, in place: the update is computed as for any other, and then rounded."""
+        """Change a parameter that is stored as float16, in place: the update is computed as usual, then rounded."""
         remainders = self.moments_of(REMAINDER)
         exact = parameter + remainders.get(name, np.zeros_like(parameter))
         self.change(name, exact, gradient, learning_rate, settings, scale)

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 Array: TypeAlias = npt.NDArray[Any]
 SKIPPED: Final = "skipped_updates"
-"""Counter of updates that were skipped because a gradient was not finite, where the loss is scaled."""
+"""Counter of updates that loss scaling skipped because a gradient was not finite."""
 Initial: TypeAlias = Mapping[tuple[str, str], Array]
 """(population id, canonical state or output buffer) -> [B, n]: the value of a state, or of a delayed output, before step 0."""
 
@@ -24,7 +24,7 @@ class OptimizerValues:
     updates
         Number of updates so far; Adam's corrections depend on it.
     moments
-        ``"moment1"``, ``"moment2"`` -> parameter name -> array of the parameter's shape. SGD without momentum keeps none.
+        ``"moment1"``, ``"moment2"`` -> parameter name -> array of the parameter's shape. SGD without momentum has none.
     loss_scale
         The factor of the loss's gradient, and the updates since it changed; None: the loss is not scaled.
     """
@@ -130,7 +130,7 @@ class PrefetchingEngine(Protocol):
 
     @property
     def accepts_next(self) -> bool:
-        """Whether this is an advantage."""
+        """Whether offering batches saves time."""
         ...
 
     def offer(self, inputs: Mapping[str, Array], target: Array | None = None) -> None:

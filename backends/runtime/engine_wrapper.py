@@ -1,4 +1,4 @@
-"""Base of engines that present another one in a different form."""
+"""Base of engines that wrap another engine and change its interface."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Inner = TypeVar("Inner", bound=Engine)
 
 
 class EngineWrapper(Generic[Inner]):
-    """What a wrapper passes on as it is; see :class:`~snnc.backends.runtime.engine.Engine`."""
+    """The methods that a wrapper passes on unchanged; see :class:`~snnc.backends.runtime.engine.Engine`."""
 
     def __init__(self, engine: Inner) -> None:
         self.engine = engine
@@ -30,7 +30,7 @@ class EngineWrapper(Generic[Inner]):
         return self.engine.counters()
 
     def profile(self) -> dict[str, Any]:
-        """The engine's own report."""
+        """Return the report of the wrapped engine."""
         return profile_of(self.engine)
 
     def close(self) -> None:

@@ -25,7 +25,7 @@ Inputs: TypeAlias = Mapping[str, Input] | Input
 
 @dataclass(frozen=True, eq=False)
 class Filled:
-    """Input of an engine's forward run, and the number of its samples that count."""
+    """Inputs of a forward run padded to the engine's batch, and the number of samples before padding."""
 
     inputs: Mapping[str, Array]
     initial: Initial
@@ -41,14 +41,14 @@ class ProgramInputs:
     program
         The inputs' names, shapes, kinds and layouts.
     engine
-        Its number of steps, its batch and its type of numbers.
+        The engine, whose number of steps, batch size and dtype the inputs must match.
     """
 
     program: StepProgram
     engine: Engine
 
     def paired(self, inputs: Inputs, events: bool = True) -> Iterator[tuple[InputInfo, InputValues]]:
-        """Pair the program's inputs with checked arrays; with `events`, those stay as they are."""
+        """Pair the program's inputs with checked arrays; :class:`Events` become dense unless `events` is true."""
         infos = self.program.inputs
         names = [info.label for info in infos]
         if not isinstance(inputs, Mapping):
@@ -97,8 +97,8 @@ class ProgramInputs:
             lead = 1 if info.static and array.ndim == len(info.shape) + 1 else 2
             if array.ndim != len(info.shape) + lead or array.shape[lead:] != info.shape or 0 in array.shape:
                 wanted = describe(info.shape, layout).replace("B", "samples", 1)
-                none = "" if 0 not in array.shape else " (there are none)" if array.shape[0] == 0 else " (they hold nothing)"
-                raise DataShapeError(f"the samples for {info.label!r} have shape {list(array.shape)}{none}; they must be {wanted}.")
+                empty = "" if 0 not in array.shape else " (there are none)" if array.shape[0] == 0 else " (they hold nothing)"
+                raise DataShapeError(f"the samples for {info.label!r} have shape {list(array.shape)}{empty}; they must be {wanted}.")
             found[info.id] = array
         if len({len(a) for a in found.values()}) != 1:
             raise BatchSizeError(f"the inputs have {', '.join(str(len(a)) for a in found.values())} samples; they must be equal.")
@@ -163,7 +163,7 @@ class ProgramInputs:
         return Filled({id_: self.cast(a) for id_, a in inputs.items()}, {key: self.cast(a) for key, a in start.items()}, count)
 
     def cast(self, array: InputValues) -> Array:
-        """Return the engine's input; only engines that support events get any, others the array of this batch."""
+        """Return `array` as the engine reads it: events become a dense array unless the engine accepts events."""
         if isinstance(array, Events):
             if getattr(self.engine, "accepts_events", False):
                 return cast(Array, array)

@@ -12,7 +12,7 @@ from snnc.backends.runtime.errors import NoStepwiseError
 
 
 class StepReplay:
-    """A :class:`~snnc.backends.runtime.engine.SteppingEngine` that runs the sequence again, up to the step, at every step.
+    """A :class:`~snnc.backends.runtime.engine.SteppingEngine` that runs the sequence again from its beginning at every step.
 
     Exact, because no output depends on later inputs (those are zero), and slow: step t costs a whole sequence. Use it to inspect a few
     steps of a machine's computation; run long closed loops on the reference backend.
@@ -20,9 +20,9 @@ class StepReplay:
     Parameters
     ----------
     engine
-        An engine of a fixed number of steps.
+        An engine with a fixed number of steps.
     steps
-        That number.
+        The number of steps.
     """
 
     def __init__(self, engine: Engine, steps: int) -> None:

@@ -1,4 +1,4 @@
-"""Checks of the targets of a composed loss: class indices or numbers, of a sample or of every step, with lengths of sequences."""
+"""Checks of the targets of a composed loss: class indices or numbers, per sample or per step, and lengths of sequences."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from snnc.compiler.losses.composed import Composed
 
 
 def as_targets(targets: Array) -> Array:
-    """Return targets in the type that engines take: int64, or float32 of numbers."""
+    """Return targets in the type that engines take: float32 for numbers, else int64."""
     return targets.astype(np.float32 if targets.dtype.kind == "f" else np.int64)
 
 
 def plain_classes(loss: Any) -> bool:
-    """Return whether the targets of a loss are class indices, one a sample, and nothing else."""
+    """Return whether the targets of a loss are class indices, one per sample, and nothing else."""
     return not isinstance(loss, Composed) or (loss.targets == "class" and not loss.lengths)
 
 
 def has_classes(loss: Any) -> bool:
-    """Return whether a loss compares with a class of each sample."""
+    """Return whether the targets of a loss include one class per sample."""
     return not isinstance(loss, Composed) or loss.targets == "class"
 
 
@@ -44,7 +44,7 @@ def check_targets(loss: Composed, outputs: int, targets: Array, count: int, step
     Raises
     ------
     DataTypeError, DataShapeError, LabelRangeError
-        With the targets at fault.
+        The targets do not fit.
     """
     of_classes = loss.targets in ("class", "step_classes")
     if targets.dtype.kind not in ("iu" if of_classes else "iuf"):

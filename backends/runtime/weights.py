@@ -24,7 +24,7 @@ _DIGEST: Final = "digest"
 
 
 def by_label(program: StepProgram, values: Mapping[str, Array]) -> dict[str, Array]:
-    """Turn parameter names into labels; values of a run, such as a gradient window, are not among them."""
+    """Turn parameter names into labels; run-time values, such as a gradient window, are left out."""
     return {parameter.label: values[name] for name, parameter in program.parameters.items() if not is_run_value(name)}
 
 

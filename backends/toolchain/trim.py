@@ -1,4 +1,4 @@
-"""Limit of the cache's size: the least recently used entries are deleted first."""
+"""Limit the size of the cache: the least recently used entries are deleted first."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Final
 
 KINDS: Final = ("precompiled-*", "object-*", "project-*", "cpu-*", "cuda-*", "codelets/[!.]*", "programs/[!.]*")
-"""Patterns of entries that are used right after the request, and rebuilt if missing. The emulator's own libraries are kept."""
+"""Patterns of entries that are used soon after they are requested, and rebuilt if missing. The emulator's libraries are never deleted."""
 LIMIT: Final = 2_000_000_000
-"""Maximum bytes of these in the cache."""
+"""Maximum bytes of such entries in the cache."""
 GRACE: Final = 3600.0
-"""Seconds for which a used entry is kept, whatever the limit: another process may be about to read it. Also the interval of checks."""
+"""Seconds for which a used entry is never deleted, because another process may be about to read it. Also the interval of checks."""
 _STAMP: Final = ".trimmed"
 
 
@@ -27,7 +27,7 @@ def trim(cache: Path, *, limit: int = LIMIT, grace: float = GRACE) -> list[str]:
     cache
         The folder; a folder in it was last used when it was last changed (see `toolchain.cache`).
     limit
-        Bytes.
+        Maximum bytes of the cache.
     grace
         Seconds for which an entry is kept after its last use.
     """
@@ -38,15 +38,15 @@ def trim(cache: Path, *, limit: int = LIMIT, grace: float = GRACE) -> list[str]:
     waste = [(path, _used(path)) for folder in ("", "codelets", "programs") for path in (cache / folder).glob(".*-*") if path.is_dir()]
     found = sorted((_used(path), path, _bytes(path)) for kind in KINDS for path in cache.glob(kind))
     excess = sum(size for _, _, size in found) - limit
-    gone = [path for path, used in waste if now - used >= grace]
+    deleted = [path for path, used in waste if now - used >= grace]
     for used, path, size in found:
         if excess <= 0 or now - used < grace:
             break
         excess -= size
-        gone.append(path)
-    for path in gone:
+        deleted.append(path)
+    for path in deleted:
         delete_folder(path)
-    return [path.name for path in gone]
+    return [path.name for path in deleted]
 
 
 def _used(path: Path) -> float:

@@ -50,7 +50,7 @@ class FitArguments:
 
     @property
     def recipe(self) -> TrainingRecipe:
-        """Settings that must be the same when the training continues."""
+        """Settings that must be the same when training is resumed."""
         plan, rate = self.data.plan, rate_in_words(self.learning_rate)
         return TrainingRecipe(
             plan.first_epoch,
@@ -68,7 +68,7 @@ class FitArguments:
 
     @property
     def start(self) -> Position:
-        """The position of a training that is not resumed."""
+        """The position of a training run that is not resumed."""
         plan, batches = self.data.plan, self.data.batches
         return Position(self.recipe, plan.first_epoch + plan.epochs, batches, plan.first_epoch, updates=plan.first_epoch * batches)
 
@@ -100,7 +100,7 @@ def beginning(call: FitArguments, program: StepProgram, engine: Engine) -> Posit
     Raises
     ------
     ResumeError
-        The file belongs to another training, or has no position.
+        The file belongs to another training run, or has no position.
     SessionError
         It is damaged, or belongs to another network.
     """
@@ -122,12 +122,12 @@ def beginning(call: FitArguments, program: StepProgram, engine: Engine) -> Posit
 
 
 class _Watch:
-    """Checks and saves the progress of a training, and reports it to the caller.
+    """Checks and saves the progress of training, and reports it to the caller.
 
     Parameters
     ----------
     call, begin
-        The training, and its starting position.
+        The arguments of the call, and the starting position.
     guard
         Saves the progress.
     stop
@@ -194,7 +194,7 @@ class _Watch:
         self.guard.save(self._position(epoch, losses, ended))
 
     def restore_best(self) -> None:
-        """Set the best weights, and save them as those of the training that is over."""
+        """Set the best weights, and save them as the result of the finished training."""
         best = self.call.watching.stopping.best(self.validated)
         if best is not None and not self.begin.restored:
             first = self.call.data.plan.first_epoch
@@ -213,7 +213,7 @@ def fit(call: FitArguments, program: StepProgram, engine: Engine, ranks: Ranks |
     CheckpointError
         The progress cannot be saved.
     ResumeError, SessionError
-        See :func:`beginning`; or the processes `ranks` do not train the same.
+        See :func:`beginning`; or the processes of `ranks` train different networks.
     """
     updates = Updates(engine, accumulate=call.accumulate, ranks=ranks)
     begin = beginning(call, program, engine)
@@ -261,7 +261,7 @@ def _trained(call: FitArguments, begin: Position, program: StepProgram, engine: 
 
 @contextmanager
 def _alone(files: Iterable[Path | None]) -> Iterator[None]:
-    """Lock the files of weights that a training writes."""
+    """Lock the weight files that training writes."""
     with ExitStack() as locks:
         for path in (path for path in files if path is not None):
             try:

@@ -90,13 +90,13 @@ def run_suite(
     Parameters
     ----------
     chosen
-        From :func:`~snnc.benchmarks.cpu.workloads.workloads`.
+        Workloads from :func:`~snnc.benchmarks.cpu.workloads.workloads`.
     engines
         Names of engines; empty for all.
     options
-        How.
+        Other settings of the command line.
     report
-        Called with a line of progress.
+        Called with each line of progress.
     found
         Gets ``rows``, ``left_out``, ``summary`` and ``machine``.
     save
@@ -147,7 +147,7 @@ class _Suite:
             lines = [line for entry in requested if (line := self._line(workload, entry, versions[entry.module])) is not None]
             if lines:
                 plan.append((workload, lines))
-        self._keep()
+        self._save_found()
         with temporary_folder("snnc-bench-") as name:
             begin = time.monotonic()
             ready = prepare_workloads(plan, Path(name), self.settings, self.report)
@@ -171,26 +171,26 @@ class _Suite:
             self._leave_out(workload, [named(workload, one.entry) | {"reason": ready.lost[workload.label]} for one in lines])
             return
 
-        def keep(one: BenchLine) -> None:
+        def store(one: BenchLine) -> None:
             if one.choice is not None and one.choice.by == TRIAL:
                 store_choice(self._identity(workload, one.entry, versions[one.entry.module]), one.choice)
 
-        rows, left_out = measure(workload, ready.files[workload.label], lines, self.settings, self.report, keep)
+        rows, left_out = measure(workload, ready.files[workload.label], lines, self.settings, self.report, store)
         for one in lines:
             for kind in ("rows", "left_out"):
                 self.found[kind] = without(self.found[kind], workload, one.entry)
         self.found["rows"] += [row | {"times": self.times} | _bound(workload, self.gpu, row) for row in rows]
         self.found["left_out"] += left_out
-        self._keep()
+        self._save_found()
 
     def _leave_out(self, workload: Workload, left_out: Sequence[dict[str, Any]]) -> None:
         others = [one for one in self.found["left_out"] if all(key_of(one) != key_of(other) for other in left_out)]
         self.found["left_out"] = [*others, *left_out]
         for one in left_out:
             self.report(f"{workload.label} {one['engine']} {one['mode']}: left out, {one['reason']}")
-        self._keep()
+        self._save_found()
 
-    def _keep(self) -> None:
+    def _save_found(self) -> None:
         self.found["summary"] = summary(self.found["rows"]) if self.times == MEASURED else []
         self.save()
 

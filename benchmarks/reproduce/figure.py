@@ -18,8 +18,8 @@ Results: TypeAlias = Mapping[str, Mapping[str, Any]]
 
 def why_missing(result: Mapping[str, Any]) -> str:
     """Return why a row has no number: snnc's message (it does not fit), or the failure of the row's process; empty if it has one."""
-    said = str(result.get("error", "")).split(" Try ")[0]
-    return said or (f"no result: {result['failed']}" if "failed" in result else "")
+    message = str(result.get("error", "")).split(" Try ")[0]
+    return message or (f"no result: {result['failed']}" if "failed" in result else "")
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Point:
     note
         What a reader needs to judge it: device, date, why it is missing.
     about
-        Everything else that the row knows, for the CSV and JSON files.
+        All other data of the row, for the CSV and JSON files.
     """
 
     series: str
@@ -78,7 +78,7 @@ class Figure:
     Attributes
     ----------
     name
-        Its name in ``--only`` and of its files.
+        Its name, for ``--only`` and for its files.
     paper, title, caption
         Which paper it belongs to, its heading, and the text below it.
     x, y

@@ -20,7 +20,7 @@ def foreign_owner(found: os.stat_result) -> str | None:
 
 
 def foreign_writers(found: os.stat_result) -> str | None:
-    """Return who else may write a file than its owner: ``"everybody"`` or ``"the group …"``; None: only trusted users."""
+    """Return who besides its owner may write a file: ``"everybody"`` or ``"the group …"``; None: only trusted users."""
     if stat.S_ISLNK(found.st_mode):  # the permissions of a link have no effect
         return None
     if found.st_mode & _OTHERS:

@@ -1,4 +1,4 @@
-"""Temporary folders and files: their process deletes them, or a later process if it was killed.
+"""Temporary folders and files. Their process deletes them; if it was killed, a later process does.
 
 Each holds, or is, a file that its process keeps locked: the system releases the lock however the process ends. An entry with the mark
 but without a lock belongs to a killed process; the next process that needs such a place removes it, as ``snnc clean`` does.
@@ -68,11 +68,11 @@ class TemporaryFolder:
 @contextmanager
 def temporary_folder(prefix: str = PREFIX, above: Path | None = None) -> Iterator[Path]:
     """Yield a folder for the duration of a block."""
-    held = TemporaryFolder(above, prefix)
+    folder = TemporaryFolder(above, prefix)
     try:
-        yield held.path
+        yield folder.path
     finally:
-        held.close()
+        folder.close()
 
 
 @contextmanager
@@ -84,8 +84,8 @@ def temporary_file(path: Path) -> Iterator[tuple[int, Path]]:
     OSError
         The file cannot be made.
     """
-    for left in path.parent.glob(f".{_escaped(path.name)}.*{SUFFIX}"):
-        _remove_file(left)
+    for file in path.parent.glob(f".{_escaped(path.name)}.*{SUFFIX}"):
+        _remove_file(file)
     handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=SUFFIX, dir=path.parent)
     try:
         with suppress(OSError):  # on a file system without locks, left-over files stay
@@ -120,7 +120,7 @@ def _of_the_system() -> Path:
 
 
 def abandoned_files(above: Path) -> list[Path]:
-    """Return files in a folder that should have replaced others when their process ended."""
+    """Return files in a folder that were to replace others but whose process ended before."""
     with suppress(OSError):
         return sorted(file for file in above.glob(f".*{SUFFIX}") if file.name != MARK and _is_free(file))
     return []

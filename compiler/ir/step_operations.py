@@ -35,7 +35,7 @@ class _ConnectionFields:
 
 @dataclass(frozen=True)
 class _WeightedFields:
-    """The same through a parameter."""
+    """Operation of a connection with a weight, between the values of `source` and the current `target`."""
 
     connection: str
     source: BufferValue
@@ -45,7 +45,7 @@ class _WeightedFields:
 
 @dataclass(frozen=True)
 class _OneToOneFields:
-    """Value k of the source to value offset + k of the target."""
+    """Value k of the source goes to value offset + k of the target."""
 
     connection: str
     source: BufferValue
@@ -183,7 +183,7 @@ class AddSlice(_SliceFields):
 
 @dataclass(frozen=True)
 class AddPadded(_PadFields):
-    """``target[before : before + n] += source`` along every axis, where source has `shape` and target n + before + after of each axis."""
+    """``target[before : before + n] += source`` along every axis, where source has `shape` (n on an axis), target n + before + after."""
 
 
 @dataclass(frozen=True)
@@ -191,13 +191,13 @@ class NeuronStep(_NeuronFields):
     """Run ``kernel.forward`` of a population; the tuples run parallel to those of the kernel.
 
     `states` are sequence buffers (reads slot t as ``s*_prev``, writes slot t + 1); `saved` are sequence buffers that
-    keep ``kernel.saved``.
+    store ``kernel.saved``.
     """
 
 
 @dataclass(frozen=True)
 class Record(_RecordFields):
-    """``target[t] = source[t]``: keeps a result of every step for the host and the loss."""
+    """``target[t] = source[t]``: stores a result of every step for the host and the loss."""
 
 
 # ---- backward: an adjoint buffer is called d_<buffer>, zero where nothing has been added -----------------------------
@@ -218,7 +218,7 @@ class NeuronAdjoint(_NeuronFields):
 
 @dataclass(frozen=True)
 class DenseInputGradient(_WeightedFields):
-    """``d_source[t - delay] += d_target[t] @ weight`` (dropped where t < delay); of a `half` one, ``d_target`` is rounded to float16."""
+    """``d_source[t - delay] += d_target[t] @ weight`` (dropped where t < delay); if `half`, ``d_target`` is first rounded to float16."""
 
     half: bool = field(default=False, metadata={"optional": True})
 
@@ -289,7 +289,7 @@ class ConvolveBiasGradient:
 
 @dataclass(frozen=True)
 class PoolingGradient(_PoolFields):
-    """``d_source[t - delay] += `` the adjoint of :class:`Pooling`, of ``d_target[t]``; that of a maximum goes to the first of equals."""
+    """``d_source[t - delay] += `` the adjoint of :class:`Pooling`, of ``d_target[t]``; for a maximum, the first of equals receives it."""
 
 
 @dataclass(frozen=True)
@@ -318,7 +318,7 @@ class RescaleBiasGradient:
 
 @dataclass(frozen=True)
 class ReduceGradient(_ReduceFields):
-    """``d_source[t - delay] += `` the adjoint of :class:`AddReduced`, of ``d_target[t]``; that of a maximum goes to the first of equals."""
+    """``d_source[t - delay] += `` the adjoint of :class:`AddReduced`, of ``d_target[t]``; for a maximum, the first of equals gets it."""
 
 
 @dataclass(frozen=True)

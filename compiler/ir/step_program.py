@@ -18,7 +18,7 @@ One training step, for a batch::
     loss(records) -> adjoints of the records, all steps
     for t = T-1 … 0: run `backward`; then run `update`
 
-Canonical ids (the only names emitted code holds): inputs ``x0``, populations ``p0``, connections ``c0``, outputs ``y0``.
+Canonical ids (the only names in emitted code): inputs ``x0``, populations ``p0``, connections ``c0``, outputs ``y0``.
 A buffer is called ``<id>_<part>``. The author's names are in ``labels``. Only populations, inputs and connections
 remain at this level: Add, Concat, Flatten and Reshape have become connections and relay populations.
 
@@ -52,8 +52,8 @@ class Buffer:
 
     `shape` holds neither batch nor time. A buffer of lifetime "program" has exactly this shape; "step" means [B, *shape], valid
     within one step; "sequence" means [T, B, *shape], slot t written at step t ("state" buffers have T + 1 slots: slot 0
-    is the initial state, slot t + 1 the state after step t). `order` gives the places of values with channels (None: the author's order);
-    only operations described by tables use it.
+    is the initial state, slot t + 1 the state after step t). `order` is the order in which values with channels are stored (None: the
+    author's order); only operations described by tables use it.
     """
 
     name: str
@@ -165,7 +165,7 @@ class StepProgram:
     update: tuple[OptimizerStep, ...]
     inputs: tuple[InputInfo, ...]
     populations: tuple[PopulationInfo, ...]
-    """In an order in which every delay-0 connection runs forward."""
+    """Sorted so that the source of every connection without delay comes before its target."""
     connections: tuple[ConnectionInfo, ...]
     outputs: tuple[OutputInfo, ...]
     parameters: Mapping[str, Parameter]

@@ -37,7 +37,7 @@ class Loss(Protocol):
         output
             [T, B, classes]: spikes or membranes of every step.
         target
-                [B]: class indices; for a composed loss, targets of its kind.
+            [B]: class indices; for a composed loss, targets of its kind.
 
         Returns
         -------

@@ -1,12 +1,12 @@
-"""How the update of a weight that is kept as float16 is rounded: defined here once, and the same on every target to the bit.
+"""How the update of a weight that is stored as float16 is rounded: defined only here, and the same bit for bit on every target.
 
 The update is computed in float32 and then rounded to the nearest float16 number, or at random to one of the two that are next to it, with
 the probability that keeps the mean. The random number of a weight follows from a counter alone (Salmon et al. 2011, DOI
 10.1145/2063384.2063405): the seed, the parameter, the update and the place of the weight in the array, mixed by ``lowbias32`` (C. Wellons
-2018, "Prospecting for hash functions", public domain). Every order of computing it gives the same numbers. An IPU rounds at
+2018, "Prospecting for hash functions", public domain). The numbers do not depend on the order in which they are computed. An IPU rounds at
 random by itself, but by a generator whose state depends on the order of instructions: it cannot be reproduced, and is not used.
 
-What is beyond the largest float16 number becomes that number; NaN stays NaN.
+Values beyond the largest float16 number become that number; NaN stays NaN.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ import numpy as np
 import numpy.typing as npt
 
 Rounding: TypeAlias = Literal["nearest", "stochastic", "master"]
-"""``"master"``: to the nearest, and what is lost is kept as float32, so that weight and remainder are a float32 weight."""
+"""``"master"``: to the nearest, with the remainder stored as float32, so that weight and remainder together are the float32 weight."""
 
 LARGEST: Final = float(np.finfo(np.float16).max)
 NORMAL: Final = float(np.finfo(np.float16).tiny)
 """The smallest number with all eleven digits; below it, float16 numbers are multiples of 2^-24."""
 REMAINDER: Final = "remainder"
-"""Name of the array that holds what rounding lost, beside the moments of the optimiser."""
+"""Name of the array that holds the remainders of rounding, beside the moments of the optimiser."""
 
 Words: TypeAlias = npt.NDArray[np.uint32]
 Floats: TypeAlias = npt.NDArray[np.float32]
@@ -32,14 +32,14 @@ Floats: TypeAlias = npt.NDArray[np.float32]
 
 @dataclass(frozen=True)
 class WeightRounding:
-    """How updates of weights that are kept as float16 are rounded.
+    """How updates of weights that are stored as float16 are rounded.
 
     Attributes
     ----------
     kind
-        Nearest, at random, or nearest with the remainder kept.
+        Nearest, at random, or nearest with the remainder stored.
     seed
-        Of the random numbers.
+        Seed of the random numbers.
     """
 
     kind: Rounding = "nearest"

@@ -1,4 +1,4 @@
-"""Which numbers a user wants kept as float16: weights, the past, deltas; and how updates of such weights are rounded."""
+"""Which numbers a user wants stored as float16: weights, the past, deltas; and how updates of such weights are rounded."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ KINDS: Final = ("weights", "pasts", "deltas")
 
 @dataclass(frozen=True)
 class HalfNumbers:
-    """What is kept as float16; sums, running states and gradients are float32.
+    """What is stored as float16; sums, running states and gradients are float32.
 
     Attributes
     ----------
@@ -24,7 +24,7 @@ class HalfNumbers:
     pasts
         States and values of all steps that the backward pass reads.
     deltas
-        What sources read of their targets in the backward pass.
+        Values that sources read from their targets in the backward pass.
     """
 
     weights: Rounding | None = None

@@ -1,8 +1,8 @@
 """Numbers that a program stores as float16 if its precision asks for it. Sums and running states are float32.
 
 By default a program that trains rounds its history. A program that only runs has no history, and rounds the weights of its dense
-connections. Weights that are updated stay float32 unless they are asked for: an update below half a unit in the last place is lost,
-rounded at random, or kept beside the weight (:mod:`snnc.compiler.losses.weight_rounding`).
+connections. Weights that are updated stay float32 unless float16 is requested for them: an update below half a unit in the last place is
+lost, rounded at random, or stored beside the weight (:mod:`snnc.compiler.losses.weight_rounding`).
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from snnc.compiler.losses.weight_rounding import LARGEST, WeightRounding
 from snnc.compiler.lowering.half_numbers import HalfNumbers, half_text
 
 Half: TypeAlias = Literal["history", "weights", "deltas"]
-"""``"history"``: states and values of all steps that the adjoint reads; ``"weights"``: those of dense connections; ``"deltas"``: what their
-sources read of their targets."""
+"""``"history"``: states and values of all steps that the adjoint reads; ``"weights"``: those of dense connections; ``"deltas"``: the values
+that their sources read from their targets in the backward pass."""
 
 
 def halves_of(precision: Precision, half: HalfNumbers | None = None, *, trains: bool) -> tuple[Half, ...]:
@@ -31,7 +31,7 @@ def halves_of(precision: Precision, half: HalfNumbers | None = None, *, trains: 
     Raises
     ------
     HalfNumbersError
-        The program does not train, and something of training was asked for.
+        The program does not train, and an option that only training uses was requested.
     """
     if half is None:
         if precision != "float16":
@@ -47,7 +47,7 @@ def halves_of(precision: Precision, half: HalfNumbers | None = None, *, trains: 
 
 
 def rounding_of(half: HalfNumbers | None, seed: int) -> WeightRounding | None:
-    """Return how updates of weights that are kept as float16 are rounded; None where there are none."""
+    """Return how updates of weights that are stored as float16 are rounded; None if there are no such weights."""
     return None if half is None or half.weights is None else WeightRounding(half.weights, seed)
 
 

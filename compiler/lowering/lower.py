@@ -79,7 +79,7 @@ def lower(
         Derivative of ``spike`` for populations that name none; ``atan(2)`` by default.
     gradient_window
         Restrict every surrogate to ``low < x < high``, see :meth:`~snnc.compiler.neurons.surrogates.surrogate.Surrogate.windowed`.
-        This is the widest window; its ends are values of a run (:mod:`snnc.compiler.lowering.window_values`).
+        This is the widest window; its ends are run-time values (:mod:`snnc.compiler.lowering.window_values`).
     steps
         T if it is fixed; the graph's own by default.
     train_recurrent

@@ -1,4 +1,4 @@
-"""Limits on the spikes that a source sends in a step: the choice of the spikes that are sent, and the limits as values of a run.
+"""Limits on the spikes that a source sends in a step: the choice of the spikes that are sent, and the limits as run-time values.
 
 For each source of spikes (an input, or an output of a population), sample and step, at most K of its spikes are sent; the others are
 dropped. Receivers, and the gradients of their weights, see the sent spikes alone. The source itself, its reset and records of it see all of

@@ -1,4 +1,4 @@
-"""The ends of a gradient window as values of a run: parameters of a kernel that no training changes, and no file of weights holds.
+"""The ends of a gradient window as run-time values: parameters of a kernel that are never trained and not saved with the weights.
 
 The compiled window is the widest one: machines plan the support of the surrogate for it (:mod:`snnc.compiler.lowering.gradient_support`),
 and a run may make it narrower at any time.
@@ -80,7 +80,7 @@ def window_parameters(program: StepProgram) -> WindowParameters | None:
 
 
 def is_run_value(name: str) -> bool:
-    """Return whether a parameter, by its name in the program, is a value of a run instead of a weight: of a window or a spike limit."""
+    """Return whether a parameter, by its name in the program, is a run-time value instead of a weight: of a window or a spike limit."""
     return is_window_value(name) or is_limit_value(name)
 
 

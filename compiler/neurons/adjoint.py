@@ -109,7 +109,7 @@ def _adjoint(equations: Equations, learnable: tuple[str, ...], binary: frozenset
 
 
 def _code(statements: Mapping[str, Sympy], results: tuple[str, ...]) -> tuple[Assignment, ...]:
-    """Share subexpressions, order the statements by their reads, and convert them to snnc's code named ``r0``, ``r1`` ….
+    """Share subexpressions, order the statements by their reads, and convert them to snnc's code with the names ``r0``, ``r1`` ….
 
     Only `results` keep their names.
     """
@@ -140,7 +140,7 @@ def _code(statements: Mapping[str, Sympy], results: tuple[str, ...]) -> tuple[As
 
 
 def partial_derivatives(assignment: Assignment, wanted: Collection[str], binary: Collection[str], surrogate: Surrogate) -> dict[str, Sympy]:
-    """Derive `assignment` by each of the names `wanted` that it reads; vanishing derivatives are omitted.
+    """Differentiate `assignment` with respect to each name in `wanted` that it reads; derivatives that are 0 are omitted.
 
     A function without surrounding arithmetic is replaced by the name of its value, so the adjoint need not recompute it.
     """
@@ -166,7 +166,7 @@ _VALUE_IN_DERIVATIVE = frozenset({"exp", "sqrt", "tanh", "sigmoid", "pow"})
 
 
 def slope_of(value: Expression, name: str, target: str) -> tuple[Assignment, ...]:
-    """Return code that assigns the derivative of `value` by `name` to `target`; spikes have the derivative 0."""
+    """Return code that assigns to `target` the derivative of `value` with respect to `name`; spikes have the derivative 0."""
     found = _derive(value, name)
     return _code({target: found}, (target,))
 

@@ -1,4 +1,4 @@
-"""A Sparse that is hardly sparse and that training does not change becomes a Linear."""
+"""Turn each Sparse that is hardly sparse, and that training does not change, into a Linear."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from snnc.compiler.passes.edit import replace_operation
 
 @dataclass(frozen=True)
 class FillSparse:
-    """Write the zeros of sparse weights out.
+    """Store sparse weights as dense ones, zeros included.
 
     Parameters
     ----------
     trains
-        Whether the network will be trained: then a learnable Sparse stays, because training would change its zeros.
+        Whether the network will be trained: if so, a learnable Sparse is left alone, because training would change the added zeros.
     least
-        Smallest fraction of places with an entry for which a Sparse is filled.
+        A Sparse is filled if at least this fraction of the matrix has an entry.
 
-    The pass is not part of the default flow, because the reference runs only the entries.
+    The pass is not part of the default flow, because the reference engine is to compute with the entries only.
     """
 
     trains: bool
@@ -29,7 +29,7 @@ class FillSparse:
     name: ClassVar[str] = "fill-sparse"
 
     def __call__(self, graph: Graph) -> Graph:
-        """Return the graph with a Linear for each such Sparse."""
+        """Return a copy of the graph in which each such Sparse is a Linear."""
         graph = graph.copy()
         for name, sparse in list(graph.of_type(Sparse)):
             entries = len(sparse.indices) / (sparse.shape[0] * sparse.shape[1])

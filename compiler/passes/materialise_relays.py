@@ -24,7 +24,7 @@ class MaterialiseRelays:
     name: ClassVar[str] = "materialise-relays"
 
     def __call__(self, graph: Graph) -> Graph:
-        """Return the graph with its relays."""
+        """Return a copy of the graph with relays added."""
         graph = graph.copy()
         shapes = node_shapes(port_map(graph))
         for name in _weightless(graph):
@@ -61,12 +61,12 @@ def _leads_to_populations(graph: Graph, name: str) -> bool:
     operation, before, after = graph.operation(name), graph.incoming(name), graph.outgoing(name)
     if not all(isinstance(graph.operation(e.target), Population) for e in after):
         return False
-    late = any(e.delay for e in after)
-    if late and any(has_initial_value(graph, e) for e in before):
+    delayed = any(e.delay for e in after)
+    if delayed and any(has_initial_value(graph, e) for e in before):
         return False
     if isinstance(operation, Concat):
         return True
-    return len(after) == 1 and not (late and getattr(operation, "bias", None) is not None)
+    return len(after) == 1 and not (delayed and getattr(operation, "bias", None) is not None)
 
 
 def _insert_relay(graph: Graph, name: str, relay: Population) -> None:

@@ -35,13 +35,13 @@ class Knob:
     options
         Options and their values, in order.
     bytes
-        Bytes on the fullest tile then.
+        Bytes on the fullest tile with these options.
     fits
-        Whether the network then fits.
+        Whether the network fits with them.
     chips
-        Processors that the plan then uses; 0 when it does not fit.
+        Number of processors that the plan uses with them; 0 if it does not fit.
     exact
-        Whether `bytes` comes from a full plan of these options; else from a quick plan, and the full one may need more or less.
+        Whether `bytes` comes from a full plan with these options; if not, from a quick plan, and a full plan may need more or less.
     """
 
     options: tuple[tuple[str, str], ...]
@@ -62,9 +62,9 @@ class TooBigError(SnncError):
     Attributes
     ----------
     needed, available
-        Bytes on the fullest tile of the plan that comes closest, and what a tile has.
+        Bytes on the fullest tile of the plan that comes closest to fitting, and the memory of a tile.
     phase
-        The superstep in which that tile holds so much.
+        The superstep in which that tile needs these bytes.
     tile, layer
         That tile (None if no placement exists), and the author's name of the layer on it (empty for relays).
     category, category_bytes

@@ -12,6 +12,7 @@ from snnc.compiler.ir.plan import Mode, Plan, Recompute, Streaming
 from snnc.compiler.ir.step_program import StepProgram
 from snnc.compiler.machines.target import Target
 from snnc.compiler.tiles.baselines import SNNC, check_strategy
+from snnc.compiler.tiles.errors import TooBigError
 from snnc.compiler.tiles.misfit_errors import baseline_misfit_error, misfit_error
 from snnc.compiler.tiles.network import BusSource, describe
 from snnc.compiler.tiles.placement.choices import check_pairs
@@ -34,9 +35,9 @@ from snnc.compiler.tiles.schedule.capacity import check_names
 from snnc.compiler.tiles.schedule.schedule import fused_schedule, make_schedule
 
 CLOSE: Final = 1.05
-"""Of two variants that share placements, the slower one goes to local search only if it is not slower by this factor."""
+"""Of two variants that share placements, local search also refines the slower one if it is slower by less than this factor."""
 RIVAL_MARGIN: Final = 1.01
-"""Local search is skipped if the placement of another plan is slower here, by this factor, than in that plan."""
+"""Local search is skipped if the placement of another plan is slower by this factor than it is in that plan."""
 OF_PROGRAM: Final = ("network", "schedule", "estimated")
 """Fields of a request that follow from the program alone."""
 
@@ -75,47 +76,47 @@ def make_plan(
     Parameters
     ----------
     program, target
-        What to map, and the machine.
+        The program to map, and the machine.
     steps, batch
         T and the number of samples of one training step.
     training
-        Whether backward and update are placed; None: when the program has a loss and an optimizer.
+        Whether the backward pass and the update are placed; None: if the program has a loss and an optimizer.
     activity
         Measured spikes per value and step, by StepProgram buffer; others are assumed.
     rates
         Measured spikes per step of each value of a buffer: indexed connections are priced with those of the values that reach a tile.
     counts, support_counts
         Measured spikes, and neurons that receive gradient, of a buffer, [steps, samples]: supersteps are priced step by step, each with its
-        busiest tile. Where nothing was measured, values fire on their own.
+        busiest tile. Values without measurements are assumed to fire independently.
     patterns
         Which values of a buffer spiked, as :attr:`snnc.compiler.tiles.planning.activity.Activity.patterns` has them: indexed connections
         are priced with the spikes that reach each tile.
     activity_source
         Where `activity` comes from, for reports.
     capacity
-        Events a sample that a window holds: for all buses, or by StepProgram buffer. None: from measured activity, else the width.
+        Events per sample that fit into a window: for all buses, or by StepProgram buffer. None: from measured activity, else the width.
     mode
-        What happens to more events than that: "exact" sends further windows, "drop" keeps the lowest ids.
+        How further events are treated: "exact" sends further windows, "drop" keeps the lowest ids.
     support
         Measured fraction of neurons that receive gradient per step (that spiked, or are inside the surrogate's support), by buffer.
     gradient_capacity
-        Entries a sample that a window of the backward pass holds, as `capacity`.
+        Entries per sample that fit into a window of the backward pass, in the form of `capacity`.
     gradients
         How gradients come back to sources of spikes whose surrogate has bounded support: "windowed", only for neurons inside it;
         "dense", for all; "auto", whichever is predicted to be faster.
     recompute
         Iterations of a segment whose forward pass runs again before its backward pass, so that only its history is kept; "off": never;
-        "auto": where nothing fits without, the length with the least predicted time that does.
+        "auto": if nothing fits without segments, the length with the least predicted time among those that fit.
     streaming
-        What of a sequence in segments may lie outside the tiles: "off", nothing; "inputs", which the host then sends segment after segment;
-        "boundaries", also what segments begin with, in streaming memory; "history", their histories there, instead of recompute. "auto":
-        the first three in this order until one fits, and the fourth where it is predicted to be faster.
+        Data of a sequence in segments that may be stored outside the tiles: "off", none; "inputs", which the host then sends segment by
+        segment; "boundaries", also the initial states of segments, in streaming memory; "history", also their histories, instead of
+        recompute. "auto" tries the first three in this order until one fits, and uses the fourth if it is predicted to be faster.
     fused
         Whether relays look for the spikes of one iteration of the forward pass while neurons compute the next, where the network allows
         it; None: where that is predicted to be faster.
     packed
         Whether tiles of a target put rows of weights side by side before they go to the sources, which then read fewer pieces; None: only
-        where nothing fits without.
+        if nothing fits otherwise.
     chips
         How many chips of the target to use; None: as many as make the predicted step fastest.
     strategy
@@ -165,17 +166,12 @@ def make_plan(
     if fastest.best is not None:
         brief = quick and estimates is not None
         usable = chips or target.chips
-        plan = (write_estimate if brief else partial(write_plan, usable=usable, strategy=strategy))(
-            program.name, fastest.best, activity_source
-        )
+        write = write_estimate if brief else partial(write_plan, usable=usable, strategy=strategy)
+        plan = write(program.name, fastest.best, activity_source)
         if clocks and known_arguments:
             clocks.add(known_arguments, plan)
         return plan
-    if strategy != SNNC:
-        raise baseline_misfit_error(found[0].problem, strategy, found[0].misfit)
-    again = (request, partial(_attempt, effort=effort)) if placer is None and not quick else None
-    nearest = smallest_misfit(found)
-    raise misfit_error(nearest.problem, nearest.misfit, again)
+    raise _misfit(found, request, strategy, effort, advises=placer is None and not quick)
 
 
 def _found(
@@ -188,7 +184,7 @@ def _found(
     *,
     quick: bool,
 ) -> tuple[list[Search], Search]:
-    """All searches, and the fastest after local search; continued from a quick estimate of the same request if `estimates` has one."""
+    """Return all searches and the fastest after local search; continue from a quick estimate of the same request if there is one."""
     estimate = None if estimates is None or quick else estimates.pop(arguments)
     resumed = estimate is not None and _same_windows(request)
     if estimate is not None:
@@ -202,6 +198,14 @@ def _found(
         estimates.record(_populations(request), fastest.cycles())
         estimates.add(QuickEstimate(arguments, found, several))
     return found, fastest
+
+
+def _misfit(found: Sequence[Search], request: MappingRequest, strategy: str, effort: int, *, advises: bool) -> TooBigError:
+    """The error of a request of which no search fits; it may try other requests to advise."""
+    if strategy != SNNC:
+        return baseline_misfit_error(found[0].problem, strategy, found[0].misfit)
+    nearest = smallest_misfit(found)
+    return misfit_error(nearest.problem, nearest.misfit, (request, partial(_attempt, effort=effort)) if advises else None)
 
 
 def _populations(request: MappingRequest) -> Populations:
@@ -230,11 +234,11 @@ def _settled(several: list[Search], request: MappingRequest, estimates: QuickEst
         return refined.price_exactly(QUICK_EXACT_PRICES if quick else refined.exact_price_count())
     rival = estimates.rival(populations)
     if rival is not None:
-        in_its_place = min(
+        with_rival_placement = min(
             (search.use_estimates().run_placements([rival.placement]) for search in several), key=Search.cycles
         ).price_exactly(QUICK_EXACT_PRICES)
-        if in_its_place.cycles() > RIVAL_MARGIN * rival.cycles:
-            return in_its_place
+        if with_rival_placement.cycles() > RIVAL_MARGIN * rival.cycles:
+            return with_rival_placement
     found = _refined([search.use_estimates() for search in several], effort)
     found.price_exactly(found.exact_price_count())
     if found.best is not None:
@@ -270,8 +274,8 @@ def _fused(search: Search) -> Iterator[Search]:
     """Lay out the best placement of a search with relays and neurons of the forward pass in one superstep, if possible."""
     problem = search.problem
     inner = [source for source in problem.network.sources if not source.external]
-    able = all(source.kind == "spikes" and source not in problem.bits for source in inner)
-    if not (inner and able) or search.best is None or problem.segment or problem.limited():
+    all_listed = all(source.kind == "spikes" and source not in problem.bits for source in inner)
+    if not (inner and all_listed) or search.best is None or problem.segment or problem.limited():
         return
     schedule = fused_schedule(problem.network, problem.schedule)
     if schedule is not None:
@@ -281,9 +285,9 @@ def _fused(search: Search) -> Iterator[Search]:
 
 
 def _promising(found: Iterable[Search]) -> list[Search]:
-    """The fastest search of each way to return gradients, except ways that are much slower: local search may change their order.
+    """Return the fastest search for each way to return gradients, except much slower ones: local search may change their order.
 
-    Of searches that differ only in whether relays and neurons share a superstep, the slower one too if it is close.
+    Of two searches that differ only in whether relays and neurons share a superstep, the slower one is also returned if it is close.
     """
     best: dict[frozenset[BusSource], list[Search]] = {}
     for search in sorted(found, key=Search.cycles):
@@ -296,7 +300,7 @@ def _promising(found: Iterable[Search]) -> list[Search]:
 
 
 def _attempt(request: MappingRequest, *, quick: bool, effort: int) -> PlannedBytes:
-    """Plan a changed request: bytes of the fullest tile of the fastest plan (quick: of any), or of the one that misses by least."""
+    """Plan a changed request and return the bytes of the fullest tile, in the fastest plan (quick: any) or in the smallest misfit."""
     found = quick_searches(request) if quick else fitting_searches(request, SNNC, None)
     best = (min(found, key=Search.cycles) if quick else _refined(_several(found, request), effort).price_exactly()).best
     if best is not None:

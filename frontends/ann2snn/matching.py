@@ -65,7 +65,7 @@ def refusal(op: str, where: str) -> NoSpikingFormError:
 
 
 def handlers(graph: Subgraph, origins: dict[int, str]) -> Mapping[str, Handler]:
-    """Return the kind of each operator of `graph`; `origins` is filled with the file's name for each node that holds data."""
+    """Return a handler for each operator of `graph`; it enters the file's name of each node that holds data into `origins`."""
 
     def apply(call: OperatorCall) -> list[Value]:
         op = call.operation.op

@@ -22,7 +22,7 @@ def window_operation(node: NirNode) -> Conv | Pool:
     Raises
     ------
     NirError
-        A field has another form than the operation needs.
+        A field does not have the form that the operation needs.
     """
     rank = _RANK[node.type]
     stride = _numbers(node, "stride", rank, 1)

@@ -73,7 +73,7 @@ def export(call: ExportedCall, file: Path) -> None:
         for name in call.exporters:
             dynamo = name == "dynamo"
             try:
-                # a change of the gradient's mode inside is not supported by the newer exporter
+                # the newer exporter does not support a module that changes the gradient mode
                 with torch.set_grad_enabled(dynamo), _without_messages(), nullcontext() if dynamo else as_torch_operations():
                     _call_exporter(torch, copy.deepcopy(call.module), call.arguments, file, names, dynamo, _OPSET[name])
             except Exception as error:  # exporters may raise any exception

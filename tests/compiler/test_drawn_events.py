@@ -9,7 +9,7 @@ import pytest
 from scipy.sparse import csr_array
 
 import snnc
-from snnc.compiler.tiles.indexed.indexed_events import _looked_up, _Read
+from snnc.compiler.tiles.indexed.indexed_events import WindowSpikes, _lookups
 
 VALUES, ROWS, SAMPLES = 9, 5, 8
 
@@ -27,9 +27,9 @@ def test_spikes_of_ranges_are_sums_over_their_samples(ranges):
     random = np.random.default_rng(0)
     spikes = random.integers(0, 2, (VALUES, ROWS, SAMPLES))
     low, high = np.array([0, 2, 4, 9]), np.array([3, 9, 4, 9])
-    read = _Read(csr_array(spikes.reshape(VALUES, -1)), SAMPLES, np.arange(ROWS))
+    read = WindowSpikes(csr_array(spikes.reshape(VALUES, -1)), SAMPLES, np.arange(ROWS))
     seen = set()
-    for apart, sent, passed in _looked_up(SimpleNamespace(extent=(low, high)), read, *np.array(ranges).T):
+    for apart, sent, passed in _lookups(SimpleNamespace(extent=(low, high)), read, *np.array(ranges).T):
         events, between = sent.toarray().reshape(VALUES, len(apart), ROWS), passed.reshape(len(low), len(apart), ROWS)
         for place, number in enumerate(apart.tolist()):
             first, count = ranges[number]

@@ -38,23 +38,23 @@ def clean(
     both = cache == leftovers
     cached, busy = in_cache() if cache or both else ([], 0)
     waste: list[Waste] = [*cached, *(left_over(places) if leftovers or both else [])]
-    gone = waste if dry_run else remove(waste)
-    total = sum(one.bytes for one in gone)
+    deleted = waste if dry_run else remove(waste)
+    total = sum(one.bytes for one in deleted)
     if as_json:
-        removed = [{"what": one.what, "path": str(one.path), "bytes": one.bytes} for one in gone]
-        result_json({"dry_run": dry_run, "bytes": total, "in_use": busy, "stayed": len(waste) - len(gone), "removed": removed})
+        removed = [{"what": one.what, "path": str(one.path), "bytes": one.bytes} for one in deleted]
+        result_json({"dry_run": dry_run, "bytes": total, "in_use": busy, "stayed": len(waste) - len(deleted), "removed": removed})
         return
     for what, where in (("cache", f" in {cache_dir()}"), ("leftover", "")):
-        chosen = [one for one in gone if one.what == what]
+        chosen = [one for one in deleted if one.what == what]
         if chosen:
             result(f"{what:9} {_things(len(chosen))}{where}, {_bytes(sum(one.bytes for one in chosen))}")
-    if dry_run or len(gone) <= 5:
-        for one in (one for one in gone if one.what == "leftover"):
+    if dry_run or len(deleted) <= 5:
+        for one in (one for one in deleted if one.what == "leftover"):
             result(f"          {one.path}")
     if busy:
         result(f"{_things(busy)} stayed: a process is building there")
-    if len(gone) < len(waste):
-        result(f"{_things(len(waste) - len(gone))} could not be deleted")
+    if len(deleted) < len(waste):
+        result(f"{_things(len(waste) - len(deleted))} could not be deleted")
     result(f"{_bytes(total)} {'would be freed; nothing was deleted' if dry_run else 'freed'}")
 
 

@@ -150,7 +150,7 @@ def _descriptor(path: Path) -> Iterator[int]:
 
 
 def _microseconds() -> Array:
-    """Return the time of each number of 16 bits; -1: it is none."""
+    """Return the time in microseconds for each 16-bit pattern; -1 if it is not a valid time."""
     seconds = np.arange(1 << 16, dtype=np.uint16).view(np.float16).astype(np.float64)
     good = np.isfinite(seconds) & (seconds >= 0)
     return np.where(good, np.rint(np.where(good, seconds, 0) * 1e6), -1).astype(np.int64)

@@ -1,4 +1,4 @@
-"""Arrays for the page: as runs if that is shorter, else as base64 of little-endian numbers."""
+"""Encode arrays for the page: as runs if that is shorter, else as base64 of little-endian numbers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from snnc.compiler.ir.plan_json import runs
 
 
 def pack(values: Iterable[Any] | np.ndarray[Any, Any]) -> dict[str, Any]:
-    """Code whole numbers as ``{"runs": [value, times, …]}``, ``{"i32": base64}`` or ``{"f64": base64}``: the shortest that is exact."""
+    """Encode whole numbers as ``{"runs": [value, times, …]}``, ``{"i32": base64}`` or ``{"f64": base64}``: the shortest that is exact."""
     array = np.asarray(values)
     changes = int((np.diff(array) != 0).sum()) + 1 if array.size else 0
     if changes * 3 < array.size or array.size < 8:
@@ -23,12 +23,12 @@ def pack(values: Iterable[Any] | np.ndarray[Any, Any]) -> dict[str, Any]:
 
 
 def pack_bytes(values: np.ndarray[Any, Any]) -> dict[str, str]:
-    """Code small numbers (0 to 255) as ``{"u8": base64}``."""
+    """Encode small numbers (0 to 255) as ``{"u8": base64}``."""
     return {"u8": base64.b64encode(values.astype(np.uint8).tobytes()).decode("ascii")}
 
 
 def pack_places(places: np.ndarray[Any, Any]) -> dict[str, str]:
-    """Code ascending places by their gaps as ``{"gaps": base64}``: a byte each, 255 meaning "and 255 more"."""
+    """Encode ascending places by their gaps as ``{"gaps": base64}``: one byte per gap; each byte 255 adds 255 to the next."""
     gaps = np.diff(places, prepend=0).astype(np.int64)
     long = gaps // 255
     found = np.full(int((long + 1).sum()), 255, dtype=np.uint8)

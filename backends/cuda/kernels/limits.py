@@ -1,4 +1,4 @@
-"""Sources that send at most so many spikes of a step: a second buffer of bits holds what connections receive."""
+"""Sources with a limit on the spikes that they send in a step: a second buffer of bits holds the spikes that connections receive."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from snnc.compiler.lowering.spike_limits import limited_sources, without_returns
 
 @dataclass(frozen=True)
 class LimitPhase:
-    """The part of a feedback's step that chooses the spikes of a source: a warp takes a sample."""
+    """The part of a feedback's step that chooses the spikes of a source, one warp per sample."""
 
     name: str
     buffer: str
@@ -37,7 +37,7 @@ class Limits:
     sources
         Buffers of the limited sources, with the names of their parameters.
     masked
-        Those to whose dropped spikes dense connections return no gradient.
+        Sources for which dense connections return no gradient to dropped spikes.
     """
 
     def __init__(self, program: StepProgram) -> None:
@@ -71,17 +71,17 @@ class Limits:
         return f"kernels::limit_rows({rows}, first, batch, net.{self.received(buffer)}.row(0, 0), counted());"
 
     def forget(self, buffer: str, adjoint: str) -> str:
-        """Statement of the host that takes the gradient of dropped spikes out of a sum over all steps of a segment."""
+        """Statement of the host that removes the gradient of dropped spikes from a sum over all steps of a segment."""
         rows = f"net.{adjoint}.row(0, 0), net.{buffer}.row(0, 0), net.{self.received(buffer)}.row(0, 0)"
         return f"kernels::forget_dropped({rows}, rows, {self._size(buffer)});"
 
     def dropped(self, buffer: str, step: str, sample: str, neuron: str) -> str:
-        """C++ expression of whether a spike was dropped."""
+        """C++ expression that is true if a spike was dropped."""
         place = f"row({step}, {sample})"
         return f"is_dropped(net.{buffer}.{place}, net.{self.received(buffer)}.{place}, {neuron})"
 
     def row_bytes(self, buffer: str) -> int:
-        """Bytes that a choice reads and writes of a step and sample."""
+        """Bytes per step and sample that a choice reads and writes."""
         return 2 * 4 * self._words(buffer)
 
     def _size(self, buffer: str) -> int:

@@ -22,7 +22,7 @@ class Sum:
     buffer
         Buffer with one row of numbers per step; None if there is none.
     delay
-        How many steps after the current one the buffer is read; 0.0 is read after the end of the sequence.
+        Number of steps from the current one to the one that is read; after the end of the sequence, 0.0 is read.
     constant
         C++ expression with the same value at all steps; None if there is none.
     """
@@ -44,7 +44,7 @@ class NeuronStruct:
     given: tuple[str, ...]
     """Memory reads of a step."""
     members: tuple[str, ...]
-    """Declarations of the values that a thread keeps between steps."""
+    """Declarations of the values that a thread holds from step to step."""
     begin: tuple[str, ...]
     read: tuple[str, ...]
     step: tuple[Statement, ...]
@@ -54,7 +54,7 @@ class NeuronStruct:
 
     @property
     def spikes(self) -> str:
-        """C++ expression of whether ``output`` is spikes."""
+        """C++ expression that is true if ``output`` is an output of spikes."""
         return " || ".join(f"output == {place}" for place, _ in self.words) or "output < 0"
 
 
@@ -68,7 +68,7 @@ class _Parts:
     end: list[Statement] = field(default_factory=list)
 
     def declare(self, name: str, first: str) -> None:
-        """Declare a number that is kept between steps; its first value is the expression `first`."""
+        """Declare a number that lasts from step to step; its first value is the expression `first`."""
         self.members.append(f"float {name};")
         self.begin.append(f"{name} = {first};")
 
@@ -140,7 +140,7 @@ def forward_struct(
     sums
         The input of each port from outside.
     size
-        Neurons.
+        Number of neurons.
     """
     kernel, parts = info.kernel, _Parts()
     body = live(kernel.forward, [*kernel.states, *kernel.outputs, *kernel.saved])
@@ -191,7 +191,7 @@ def backward_struct(
     program, info, op, past, sums, size
         As for :func:`forward_struct`.
     short
-        Currents whose deltas are kept in 16 bits.
+        Currents whose deltas are stored in 16 bits.
     """
     kernel, parts = info.kernel, _Parts()
     results = [*(f"d_{s}_prev" for s in kernel.states), *(f"d_{i}" for i in kernel.inputs), *(f"d_{a}" for a in kernel.learnable)]
@@ -201,18 +201,18 @@ def backward_struct(
     parts.sums([f"d_{o}" for o in kernel.outputs], sums, used)
     parts.parameters(program, kernel.parameters, op.parameters, used)
     for state in kernel.history:
-        kept = past.get(states[state], states[state])
+        stored = past.get(states[state], states[state])
         short_state = states[state] in past
         now, before = state in used, f"{state}_prev" in used
         if before:
-            parts.read_each_step(f"{state}_prev", parts.at(kept, "t - 1", short=short_state))
+            parts.read_each_step(f"{state}_prev", parts.at(stored, "t - 1", short=short_state))
             parts.step.append(f"const float {state}_prev = given.{state}_prev;")
         if now and before:
             # The state before this step is the state after the next step of the backward pass.
-            parts.declare(f"last_{state}", f"net.{kept}.values(net.length - 1, b)[n]")
+            parts.declare(f"last_{state}", f"net.{stored}.values(net.length - 1, b)[n]")
             parts.step += [f"const float {state} = last_{state};", f"last_{state} = {state}_prev;"]
         elif now:
-            parts.read_each_step(state, parts.at(kept, short=short_state))
+            parts.read_each_step(state, parts.at(stored, short=short_state))
             parts.step.append(f"const float {state} = given.{state};")
     for name, buffer in zip(kernel.saved, op.saved, strict=True):
         if name in used:

@@ -12,7 +12,7 @@ from snnc.backends.cuda.kernels.copies import HALVES
 from snnc.backends.cuda.kernels.equations import Body, backward_body, forward_body
 from snnc.backends.cuda.kernels.limits import Limits
 from snnc.backends.cuda.kernels.neurons import NeuronStruct, Sum, backward_struct, forward_struct
-from snnc.backends.cuda.kernels.sums import AddEach, AddLargest, AddProduct, Begin, Call, FromLater, Term, ToSent, step_expression
+from snnc.backends.cuda.kernels.sums import AddEach, AddLargest, AddProduct, Begin, FromLater, SumCall, Term, ToSent, step_expression
 from snnc.backends.cuda.schedule.schedule import Feedback, KernelOrder
 from snnc.backends.native.storage import SequenceStorage, is_maximum
 from snnc.compiler.ir.plan import Precision
@@ -184,16 +184,16 @@ class Steps:
         row = f"net.{self.limits.received(op.source.buffer)}.row({step}, item.sample)"
         spikes = self.spikes(op.source.buffer)
         if not self.rounds_forward and spikes:
-            return Call(f"add_chosen<TILE>(item, {port}, {row}, {inputs}, {self._columns(op, inputs, outputs)}, warp);")
+            return SumCall(f"add_chosen<TILE>(item, {port}, {row}, {inputs}, {self._columns(op, inputs, outputs)}, warp);")
         if not self.rounds_forward:
             return AddProduct(port, f"{{{row}, {inputs}, 1}}", inputs, self._columns(op, inputs, outputs))
         fragments = self.connections.copy(op.weight, "forward16")
         if not spikes:
             samples = f"net.{op.source.buffer}.samples({step}, item.sample)"
             weights = f"fragments_of(Near(), {fragments}, half_pairs({inputs}), item)"
-            return Call(f"add_half_product<Half, TILE>(item, {port}, {samples}, {inputs}, {weights});")
+            return SumCall(f"add_half_product<Half, TILE>(item, {port}, {samples}, {inputs}, {weights});")
         rows = self.connections.copy(op.weight, "rows16")
-        return Call(f"add_half_spikes<Half, TILE>(item, {port}, {row}, {inputs}, {rows}, {outputs}, {fragments}, warp);")
+        return SumCall(f"add_half_spikes<Half, TILE>(item, {port}, {row}, {inputs}, {rows}, {outputs}, {fragments}, warp);")
 
     # ---- backward ----------------------------------------------------------------------------------------------------
 
@@ -262,7 +262,7 @@ class Steps:
             columns = self._transposed_columns(op, outputs, inputs)
             if self.half is not None:
                 left = f"net.d_{op.target}.samples({step}, item.sample)"
-                return Call(f"add_half_product<Half, TILE>(item, {port}, {left}, {outputs}, {columns});")
+                return SumCall(f"add_half_product<Half, TILE>(item, {port}, {left}, {outputs}, {columns});")
             return AddProduct(port, f"{{net.d_{op.target}.row({step}, item.sample), {outputs}, 1}}", outputs, columns)
         if isinstance(op, ConvolveInputGradient):
             return AddEach(port, f"window_back({self.connections.windows(op)}, item.column, {delta}, net.{op.weight})")

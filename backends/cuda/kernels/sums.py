@@ -49,7 +49,7 @@ class AddProduct:
 
 
 @dataclass(frozen=True)
-class Call:
+class SumCall:
     """A call that adds to the sums by itself."""
 
     statement: str
@@ -75,7 +75,7 @@ class ToSent:
     kind: ClassVar = "to sent"
 
 
-Term: TypeAlias = Begin | AddEach | AddLargest | AddProduct | Call | FromLater | ToSent
+Term: TypeAlias = Begin | AddEach | AddLargest | AddProduct | SumCall | FromLater | ToSent
 
 
 def step_expression(source: BufferValue, *, back: bool) -> str:

@@ -18,17 +18,17 @@ class Card:
     Attributes
     ----------
     name
-        Its driver's name.
+        Its name, as the driver reports it.
     processors, clock
         Multiprocessors, and cycles per second of them.
     memory
-        Bytes a second that kernels read and write, both counted.
+        Bytes per second that kernels read and write, added up.
     product, convolution, convolution_gradient
-        Multiplications of fragments a second and multiprocessor that kernels reach.
+        Multiplications of fragments that kernels reach, per second and multiprocessor.
     gathered
-        Numbers a second that all multiprocessors bring to a convolution's fragments.
+        Numbers per second that all multiprocessors gather into the fragments of a convolution.
     table
-        Bytes a second of connections by tables.
+        Bytes per second that connections with tables read and write.
     launch, step, barrier
         Seconds of a kernel's start and end inside a graph, of a neuron's step in a walk, and of a barrier over blocks.
     host
@@ -65,7 +65,7 @@ H100: Final = Card(
     barrier=1.3e-6,
     host=60e-6,
 )
-"""Measured on one H100 on 2026-11-23: 1,213 multiplications of bfloat16 a cycle and multiprocessor from registers, of which products
+"""Measured on one H100 on 2026-11-23: 1,213 multiplications of bfloat16 per cycle and multiprocessor from registers, of which products
 are assumed to reach half; barriers; launches in a graph (0.9 us, and the end of a kernel); convolutions and tables. Assumed: the share
 of memory's 3.0 TB/s, a step of a walk, and the host."""
 
@@ -110,7 +110,7 @@ def predicted_step(description: Mapping[str, Any], steps: int, batch: int, card:
     Returns
     -------
     dict or None
-        Name of the card, seconds of the step, those of it that wait for the host, and the launches in their order; None if the project
+        Name of the card, seconds of the step, those spent waiting for the host, and the launches in their order; None if the project
         does not describe its launches.
     """
     launches = read_launches(description.get("launches"))

@@ -1,6 +1,6 @@
 """A kernel's code as expressions on one neuron or on two at once, with the loads that it needs.
 
-`Real` is ``float`` or ``float2``; what either can do is in ``runtime/codelets/lanes.hpp``.
+`Real` is ``float`` or ``float2``; ``runtime/codelets/lanes.hpp`` defines the operations of both.
 """
 
 from __future__ import annotations
@@ -38,18 +38,18 @@ def loads(names: Iterable[str], places: Mapping[str, str]) -> list[dict[str, str
 
 
 def load(place: str) -> str:
-    """C++ of the values from `place` on; of what a pointer shows (``*p``), the same for all neurons."""
+    """C++ of the values from `place` on; a pointer's target (``*p``) is the same for all neurons."""
     return f"splat<Real>({place})" if place.startswith("*") else f"load<Real>(&{place})"
 
 
 def recall(place: str, offset: Expression) -> str:
-    """C++ of the values from `place` on, kept as half numbers after subtracting `offset`."""
-    kept = f"recall<Real>(&{place})"
-    return kept if offset == Number(0.0) else f"{kept} + {_text(offset)}"
+    """C++ of the values from `place` on, which are stored as half numbers after `offset` was subtracted."""
+    stored = f"recall<Real>(&{place})"
+    return stored if offset == Number(0.0) else f"{stored} + {_text(offset)}"
 
 
 def offset_from(value: str, offset: Expression) -> str:
-    """C++ of what :func:`recall` reads again as `value`."""
+    """C++ of the number to store so that :func:`recall` reads `value`."""
     return value if offset == Number(0.0) else f"{value} - {_text(offset)}"
 
 

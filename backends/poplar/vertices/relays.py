@@ -84,6 +84,17 @@ def add_relays(net: PoplarNetwork, assembly: Assembly, store: Store) -> None:
 
 
 def _variables(net: PoplarNetwork, assembly: Assembly, store: Store) -> None:
+    """Declare the store of a source and the windows of its buses."""
+    _stored(net, assembly, store)
+    if not (store.external or store.before):
+        for part, *_ in stored_parts(store):
+            assembly.forget("forward", f"{store.buffer}_{part}")
+    for bus in store.buses:
+        _window(net, assembly, store, bus)
+
+
+def _stored(net: PoplarNetwork, assembly: Assembly, store: Store) -> None:
+    """Declare what relays store of all steps: bits, ids or values."""
     name = store.buffer
     relays = f"{name}_relays"
     if store.bits:
@@ -122,37 +133,38 @@ def _variables(net: PoplarNetwork, assembly: Assembly, store: Store) -> None:
             f'layout.kept({relays}, poplar::FLOAT, "{name}_store", ({slots(net, store)}) * {store.width})',
             f"values of all steps of {name}",
         )
-    if not (store.external or store.before):
-        for part, *_ in stored_parts(store):
-            assembly.forget("forward", f"{name}_{part}")
-    for bus in store.buses:
-        comment = f"bus {bus.id}: {bus.source}, lag {bus.lag}"
-        if store.kind == "values":
-            assembly.variable(
-                "Tensor", f"{bus.id}_values", f'layout.window({relays}, poplar::FLOAT, "{bus.id}_values", {bus.width})', comment
-            )
-            continue
+
+
+def _window(net: PoplarNetwork, assembly: Assembly, store: Store, bus: BusPlan) -> None:
+    """Declare the windows of a bus, and the requests for further ones."""
+    relays = f"{store.buffer}_relays"
+    comment = f"bus {bus.id}: {bus.source}, lag {bus.lag}"
+    if store.kind == "values":
         assembly.variable(
-            "Tensor", f"{bus.id}_ids", f'layout.window({relays}, {store.poplar_type}, "{bus.id}_ids", {store.room(bus.capacity)})', comment
+            "Tensor", f"{bus.id}_values", f'layout.window({relays}, poplar::FLOAT, "{bus.id}_values", {bus.width})', comment
         )
-        assembly.variable("Tensor", f"{bus.id}_number", f'layout.window({relays}, poplar::UNSIGNED_INT, "{bus.id}_number", 1)')
-        if bus.gradient is not None:
-            window_variables(assembly, store, bus)
-        if bus in net.requesting_buses:
-            shares = net.workers if store.bits else 1
-            position = f'layout.window({relays}, poplar::UNSIGNED_INT, "{bus.id}_position", {shares})'
-            assembly.variable("Tensor", f"{bus.id}_position", position, "where the next window begins" + (", for each worker" * store.bits))
-            numbers = net.numbers_of_relay(bus) * (1 + net.further.both)
-            made = f'layout.relay_numbers({relays}, poplar::UNSIGNED_INT, "{bus.id}_more", {numbers})'
-            assembly.variable("Parts", f"{bus.id}_more", made, "further windows that relays need")
-        if bus.capacity < bus.width:
-            lost = assembly.variable("Parts", f"{bus.id}_lost", _of_workers(net, relays, f"{bus.id}_lost"))
-            assembly.tensors.append(f'counter("{counter_name(net, bus)}", {lost}.all);')
-            keep_count(net, assembly, lost)
+        return
+    assembly.variable(
+        "Tensor", f"{bus.id}_ids", f'layout.window({relays}, {store.poplar_type}, "{bus.id}_ids", {store.room(bus.capacity)})', comment
+    )
+    assembly.variable("Tensor", f"{bus.id}_number", f'layout.window({relays}, poplar::UNSIGNED_INT, "{bus.id}_number", 1)')
+    if bus.gradient is not None:
+        window_variables(assembly, store, bus)
+    if bus in net.requesting_buses:
+        shares = net.workers if store.bits else 1
+        position = f'layout.window({relays}, poplar::UNSIGNED_INT, "{bus.id}_position", {shares})'
+        assembly.variable("Tensor", f"{bus.id}_position", position, "where the next window begins" + (", for each worker" * store.bits))
+        numbers = net.numbers_of_relay(bus) * (1 + net.further.both)
+        made = f'layout.relay_numbers({relays}, poplar::UNSIGNED_INT, "{bus.id}_more", {numbers})'
+        assembly.variable("Parts", f"{bus.id}_more", made, "further windows that relays need")
+    if bus.capacity < bus.width:
+        lost = assembly.variable("Parts", f"{bus.id}_lost", _of_workers(net, relays, f"{bus.id}_lost"))
+        assembly.tensors.append(f'counter("{counter_name(net, bus)}", {lost}.all);')
+        keep_count(net, assembly, lost)
 
 
 def _limit(net: PoplarNetwork, assembly: Assembly, store: Store) -> None:
-    """Declare how many spikes of a step are sent, a value of a run, and how many were not."""
+    """Declare how many spikes of a step are sent, a run-time value, and how many were dropped."""
     name, relays = store.buffer, f"{store.buffer}_relays"
     if name in net.limits:
         limit = assembly.variable("Parts", f"{name}_limit", f'layout.relay_numbers({relays}, poplar::FLOAT, "{name}_limit", 2)')

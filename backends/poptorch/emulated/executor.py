@@ -37,7 +37,7 @@ class PoplarExecutor:
         self._emulator, self._model, self._optimizer = emulator, model, optimizer
         self._options = options or Options()
         self._buffers: dict[str, torch.Tensor] = {}
-        """Those on the device."""
+        """The buffers on the device."""
         if self._options.ipu_model and self._options.replication_factor > 1:
             raise Error("the IPU model has no replicas; leave replicationFactor at 1")
         if optimizer is None and self._options.Training.gradient_accumulation > 1:
@@ -55,10 +55,10 @@ class PoplarExecutor:
         return _joined(results[-options.replication_factor :] if final else results)
 
     def copyWeightsToHost(self) -> None:  # noqa: N802
-        """Weights of the model are those of the device here."""
+        """Do nothing: here the model and the device share their weights."""
 
     def copyWeightsToDevice(self) -> None:  # noqa: N802
-        """Weights of the model are those of the device here."""
+        """Do nothing: here the model and the device share their weights."""
 
     def copyNamedBuffersToDevice(self) -> None:  # noqa: N802
         """Update the buffers that the options name."""
@@ -103,7 +103,7 @@ class PoplarExecutor:
         return result
 
     def _check_blocks(self) -> None:
-        """The rules of pipelines: a power of two IPUs, and a micro-batch for each stage."""
+        """Check the rules of pipelines: a power of two IPUs, and at least one micro-batch per stage."""
         options, blocks = self._options, self._emulator.blocks
         ipus = max(blocks, default=0) + 1
         if ipus < self._emulator.ipus:

@@ -1,4 +1,4 @@
-"""Schedules that depend on the update alone; each value is a closed formula, so a training resumes anywhere."""
+"""Schedules that depend on the update alone. Each value is a closed formula, so training can resume at any update."""
 
 from __future__ import annotations
 
@@ -92,9 +92,9 @@ class OneCycle(Lasting):
     highest
         The largest value (there ``max_lr``).
     updates, epochs
-        The length (there ``total_steps``); give one of them. Later values are the last one.
+        The length (there ``total_steps``); give one of them. After it, the value stays the same.
     pct_start
-        Part of the length that the values rise.
+        Part of the length during which the values rise.
     div_factor, final_div_factor
         The first value is ``highest / div_factor``, and the last one this divided by `final_div_factor`.
     anneal
@@ -132,7 +132,7 @@ class OneCycle(Lasting):
 
 @dataclass(frozen=True)
 class Exponential(Schedule):
-    """From `first` towards `last`, of which each update leaves the part `factor`: with 1/2, half-way with each.
+    """From `first` towards `last`: each update multiplies the distance to `last` by `factor`; with 1/2, it halves the distance.
 
     It is the published schedule of the second threshold (Finkbeiner et al. 2023), from -100 to 0.1 below the threshold, and with `last` 0
     torch.optim.lr_scheduler.ExponentialLR.
@@ -140,9 +140,9 @@ class Exponential(Schedule):
     Attributes
     ----------
     first, last
-        Values at update 0, and the limit.
+        The value at update 0, and the limit.
     factor
-        Part of the distance to `last` that an update leaves (there ``gamma``), from 0 and below 1.
+        Part of the distance to `last` that remains after an update (``gamma`` in PyTorch), at least 0 and below 1.
 
     Examples
     --------
@@ -167,7 +167,7 @@ class Exponential(Schedule):
 
 @dataclass(frozen=True)
 class StepSchedule(Schedule):
-    """Another value from each of some updates or epochs on: torch.optim.lr_scheduler.MultiStepLR.
+    """A value that changes at given updates or epochs: torch.optim.lr_scheduler.MultiStepLR.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""How many spikes of each source a session sends in a step: values of a run, set before each update."""
+"""How many spikes of each source a session sends in a step: run-time values, set before each update."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ ScheduledCapacity: TypeAlias = Scheduled | Share | Mapping[str, Scheduled | Shar
 
 @dataclass(frozen=True)
 class _Entry:
-    """Spikes of a source, or percents of its neurons, at each update."""
+    """Number of spikes of a source, or percentage of its neurons, at each update."""
 
     value: float | Callable[[int], float]
     share: bool
@@ -60,7 +60,7 @@ class _Entry:
 
 @dataclass(frozen=True)
 class CapacityPlan:
-    """The capacities of a training: of all sources without one of their own (None: these stay as they are), and by name."""
+    """The capacities of a training run: a default for sources without their own (None: these do not change), and those by name."""
 
     default: _Entry | None
     named: Mapping[str, _Entry]
@@ -72,7 +72,7 @@ class CapacityPlan:
         Raises
         ------
         CapacityTextError, ScheduleError
-            It is none.
+            It cannot be read.
         """
         default, named = split_capacity(given)
         return CapacityPlan(None if default is None else _Entry.of(default), {name: _Entry.of(raw) for name, raw in named.items()})
@@ -86,7 +86,7 @@ class CapacityPlan:
 
     @property
     def text(self) -> str:
-        """What a checkpoint says of it."""
+        """The text that a checkpoint stores."""
         parts = [] if self.default is None else [self.default.text]
         return "; ".join([*parts, *(f"{name}={entry.text}" for name, entry in self.named.items())])
 
@@ -116,7 +116,7 @@ class SpikeLimits:
     Attributes
     ----------
     policy
-        How spikes are chosen; None if the program sends all, or its target plans it when it compiles.
+        How spikes are chosen; None if the program sends all, or if the target fixes the choice when it compiles.
     """
 
     def __init__(self, program: StepProgram, engine: Engine, seed: int = 0) -> None:
@@ -135,16 +135,16 @@ class SpikeLimits:
 
     @property
     def capacity(self) -> int | dict[str, int] | None:
-        """Spikes that are sent: one number where it holds for all sources, else by name; None as for :attr:`policy`."""
+        """Maximum number of sent spikes: one number if all sources have the same, else by name; None as for :attr:`policy`."""
         numbers = set(self._now.values())
         return numbers.pop() if len(numbers) == 1 else {s.label: self._now[s.buffer] for s in self._sources} or None
 
     def set(
         self, capacity: CapacityArgument | Capacities | None = None, policy: DropPolicy | None = None, update: int | None = None
     ) -> None:
-        """Set how many spikes are sent, how they are chosen, and the update whose choice it is; None: as it is.
+        """Set how many spikes are sent, how they are chosen, and the update that the choice depends on; None: no change.
 
-        A number or share of all sources is at most the compiled one of each; those by name have to be within it.
+        A number or share for all sources is reduced to the compiled capacity of each; one for a named source must not exceed it.
 
         Raises
         ------
@@ -174,7 +174,7 @@ class SpikeLimits:
         self._now, self.policy, self._update = wanted, chosen, at
 
     def rest(self) -> None:
-        """Choose as before the first update: outside of an update nothing depends on how many there were."""
+        """Return to the choice of update 0, so that results outside of training do not depend on the number of updates."""
         if self._update and self.policy == "random":
             self.set(update=0)
 

@@ -1,4 +1,4 @@
-"""Processes that train one network together, started by ``torchrun``: each runs a share of every batch, torch sums the gradients."""
+"""Processes that train one network together, started by ``torchrun``: each runs a share of every batch, and torch sums the gradients."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Ranks:
         schedule
             The shapes of samples and their division into updates; the processes compare it.
         labels
-            Of all samples, [samples].
+            The labels of all samples, [samples].
 
         Raises
         ------
@@ -83,7 +83,7 @@ class Ranks:
         some
             Whether this process had samples, so its engine holds gradients.
         learning_rate
-            Of the update.
+            The learning rate of the update.
         stop
             Whether this process must stop.
         """

@@ -1,4 +1,4 @@
-"""Logs of a training: a CSV file with a row an epoch, and TensorBoard's event files."""
+"""Logs of training: a CSV file with one row per epoch, and TensorBoard's event files."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ class CsvLog:
     Parameters
     ----------
     path
-        The file. A training that resumes keeps the rows of the epochs before; any other replaces the file at its first row.
+        The file. Resumed training retains the rows of earlier epochs; other training replaces the file when it writes its first row.
     epochs
-        Epochs that are over.
+        Number of finished epochs.
     """
 
     def __init__(self, path: str | os.PathLike[str], epochs: int, resumed: bool) -> None:
         self.path = Path(path)
-        self._rows = self._kept(epochs) if resumed and self.path.exists() else []
+        self._rows = self._earlier_rows(epochs) if resumed and self.path.exists() else []
 
     def after_epoch(self, epoch: Epoch) -> None:
         """Add a row; the file is replaced as a whole, so that an interruption leaves no incomplete row.
@@ -70,7 +70,7 @@ class CsvLog:
                 f"the log {str(self.path)!r} cannot be written: {reason}; the checkpoint of this epoch is not written."
             ) from None
 
-    def _kept(self, epochs: int) -> list[dict[str, str]]:
+    def _earlier_rows(self, epochs: int) -> list[dict[str, str]]:
         try:
             with self.path.open(newline="", encoding="utf-8") as stream:
                 reader = csv.DictReader(stream)
@@ -89,7 +89,7 @@ class TensorBoardLog:
     folder
         Folder of the files.
     updates
-        Updates that are over; what an interrupted training wrote of later ones is discarded when it resumes.
+        Number of finished updates; if training is resumed, entries of later updates are discarded.
 
     Raises
     ------

@@ -13,14 +13,14 @@ NET: Final = "nmnist-h3-a{:g}"
 
 
 def rows(quick: bool) -> tuple[Row, ...]:
-    """Return a sparse row for each activity, the model of the published program, and one dense row, whose time no activity changes."""
+    """Return a sparse row for each activity, rows of the published program, and one dense row, whose time does not depend on activity."""
     chosen = QUICK if quick else PERCENTS
     sparse = [plan_row(NET.format(p), strategy) for p in chosen for strategy in (SNNC, PUBLISHED)]
     return (*sparse, plan_row(NET.format(5), DENSE))
 
 
 def points(results: Results) -> tuple[Point, ...]:
-    """Return a line for each strategy; those without events are level."""
+    """Return a line for each strategy; those of programs without events are horizontal."""
     places = [(p, NET.format(p)) for p in PERCENTS]
     ends = [(p, NET.format(5)) for p in (PERCENTS[0], PERCENTS[-1])]
     bound = [dense_bound(net, p) for p, net in ends]

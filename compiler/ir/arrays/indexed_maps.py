@@ -267,8 +267,8 @@ def _elements(given: Shape | None, shape: Shape) -> Ints:
 
 @_map.register
 def _reduction(op: AddReduced, sizes: _Sizes) -> IndexedMap:
-    kept = np.arange(sizes.outputs, dtype=np.int64).reshape(tuple(1 if a in op.axes else n for a, n in enumerate(op.shape)))
-    target, source = np.broadcast_to(kept, op.shape).reshape(-1), np.arange(sizes.inputs, dtype=np.int64)
+    results = np.arange(sizes.outputs, dtype=np.int64).reshape(tuple(1 if a in op.axes else n for a, n in enumerate(op.shape)))
+    target, source = np.broadcast_to(results, op.shape).reshape(-1), np.arange(sizes.inputs, dtype=np.int64)
     if op.kind == "max":
         return _maximum(sizes, source, target, _reduced_place(op))
     return _constant(sizes, source, target, np.full(sizes.outputs, sizes.outputs / sizes.inputs if op.kind == "mean" else 1.0))

@@ -5,7 +5,7 @@ With x̂ = (x - mean) / sqrt(var + eps) and statistics over N values, the gradie
     d_x = (d_x̂ - sum(d_x̂) / N - x̂ sum(d_x̂ x̂) / N) / sqrt(var + eps)
 
 A gain and a bias follow, y = gain x̂ + bias, whose gradients are these sums: ``sum(d_x̂) = gain d_bias``, ``sum(d_x̂ x̂) = gain d_gain``. The
-population has ``shift`` and ``slope`` for the two terms; they are 0 but while a training step sets them.
+population has ``shift`` and ``slope`` for the two terms; they are 0 except while a training step sets them.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ def BatchStatistics(momentum: float = 0.1, eps: float = 1e-5, each_step: bool = 
     Parameters
     ----------
     momentum
-        Share of a batch's statistics in the next running ones.
+        Weight of a batch's statistics in the new running statistics.
     eps
-        Added to the variance.
+        Number added to the variance.
     each_step
-        Whether a batch's statistics are those of each step, and not of all steps together.
+        Whether statistics are taken for each step separately and not over all steps.
 
     Raises
     ------
@@ -84,8 +84,8 @@ def through_statistics(kernel: Kernel) -> Kernel:
     canonical = {label: name for name, label in kernel.labels.items() if name in (*kernel.parameters, *kernel.inputs)}
     (output,) = kernel.outputs
     shift, slope = (canonical.get(f"{name}_now", canonical[name]) for name in (SHIFT, SLOPE))
-    taken = {a.target for a in kernel.backward}
-    incoming, whole = Symbol(f"d_{output}"), Symbol(next(name for n in count() if (name := f"r{n}") not in taken))
+    assigned = {a.target for a in kernel.backward}
+    incoming, whole = Symbol(f"d_{output}"), Symbol(next(name for n in count() if (name := f"r{n}") not in assigned))
     terms = Call("add", (Symbol(shift), Call("mul", (Symbol(slope), Symbol(output)))))
     backward = [Assignment(a.target, substitute(a.value, {incoming.name: whole})) for a in kernel.backward]
     first = Assignment(whole.name, Call("add", (incoming, terms)))

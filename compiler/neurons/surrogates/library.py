@@ -86,7 +86,7 @@ def spike_rate_escape(beta: float = 1.0, slope: float = 25.0) -> Surrogate:
 
 
 def gaussian(sigma: float = 0.5) -> Surrogate:
-    """Density of the normal distribution with deviation `sigma` (Yin, Corradi & Bohte 2021)."""
+    """Density of the normal distribution with standard deviation `sigma` (Yin, Corradi & Bohte 2021)."""
     factor = 1 / (_positive("gaussian", "sigma", sigma) * math.sqrt(2 * math.pi))
     exponent = call("mul", -1 / (2 * sigma * sigma), call("mul", _X, _X))
     return Surrogate("gaussian", call("mul", factor, call("exp", exponent)), {"sigma": sigma})
@@ -136,7 +136,7 @@ def parse_surrogate(text: str) -> Surrogate:
     UnknownSurrogateError
         The library has no such surrogate.
     SurrogateValueError
-        The numbers are too many, unreadable or out of range.
+        There are too many numbers, or one is unreadable or out of range.
 
     Examples
     --------

@@ -77,7 +77,7 @@ def _relay_loops(vertex: str, work: Callable[[int], RelayWork], relays: Sequence
 
 
 def _listed(problem: MappingProblem, source: BusSource, rows: MaskRows | None, part: str) -> tuple[Bus, ...]:
-    """Buses whose windows are listed from the bits that relays keep; those with a lag of 1 are joined from the latest results."""
+    """Buses whose windows are listed from the bits that relays store; those with a lag of 1 are joined from the latest results."""
     if source not in problem.bits or part == "windows":
         return ()
     return tuple(bus for bus in problem.buses_of(source) if part == "backward" or rows is None or bus.lag != 1)

@@ -10,11 +10,11 @@ from snnc.compiler.tiles.network import Link
 from snnc.compiler.tiles.problem import MappingProblem
 
 SMALLEST: Final = 1e-12
-"""A value's probability of being 0 counts as none below this."""
+"""Lower bound of the probability that a spike does not occur, so that its logarithm is finite."""
 
 
 def nonzero_rows(problem: MappingProblem, link: Link) -> float:
-    """Share of the pairs of rows of `link` that are not both 0: a value is 0 if none of its summed spikes occurs.
+    """Return the fraction of pairs of input values that are not both 0; a value is 0 if none of its summed spikes occurs.
 
     Spikes are assumed to be independent, each with the rate of its value if that was measured.
     """

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -27,6 +27,8 @@ from snnc.compiler.tiles.placement.grouping import mask_unit
 from snnc.compiler.tiles.relays.buses import whole_words
 
 Floats = npt.NDArray[np.float64]
+Span: TypeAlias = tuple[int, int]
+"""Samples ``[first, stop)``."""
 COUNT = 4
 KINDS = (
     "spikes to relays",
@@ -180,6 +182,12 @@ class _Count:
     def chip(self, tiles: Any) -> Any:
         return np.asarray(tiles) // self.plan.target.tiles_per_chip
 
+    def here(self, tile: int) -> Floats:
+        """1 for the chip of a tile, 0 for others."""
+        found = np.zeros(self.plan.target.chips)
+        found[tile // self.plan.target.tiles_per_chip] = 1.0
+        return found
+
     def by_chip(self, tiles: Any, weights: Any) -> Floats:
         """Sum `weights` of tiles over their chips."""
         found = np.bincount(self.chip(tiles), weights=weights, minlength=self.plan.target.chips)
@@ -197,11 +205,11 @@ class _Count:
 
     def send(self, source: str, target: str, kind: str, sent: Floats, readers: Floats, own: Floats, times: float) -> None:
         """Add `sent` (bytes by chip) for each of `readers` (tiles by chip), except `own` (bytes by chip), which the readers hold."""
-        receivers = np.flatnonzero(readers).tolist()
-        for source_chip in np.flatnonzero(sent).tolist():
-            self.links[kind].send(source_chip, receivers, times * float(sent[source_chip]))
-        chips = np.outer(sent, readers > 0)
-        np.fill_diagonal(chips, sent * readers - own)
+        receivers, links = readers.nonzero()[0].tolist(), self.links[kind]
+        for source_chip in sent.nonzero()[0].tolist():
+            links.send(source_chip, receivers, times * float(sent[source_chip]))
+        chips = sent[:, None] * (readers > 0)
+        chips.flat[:: len(chips) + 1] = sent * readers - own
         self.add(source, target, kind, times * float(sent.sum() * readers.sum() - own.sum()), times * chips)
 
     def learns(self, connection: str, what: str) -> bool:
@@ -221,36 +229,28 @@ class _Count:
                 support = any(b.gradient is not None for b in self.plan.buses if b.buffer == bus.buffer)
                 words = where.words * int(mask_unit(max(b.count for b in self.plan.populations[index].blocks), support=support))
             for group in where.groups:
-                inside = np.isin(where.tiles, group.tiles)
-                sent = FLOAT * self.by_chip(where.tiles[inside], words[inside])
+                sent = FLOAT * self.by_chip(group.tiles, words[group.at])
                 for relay, size in _overlapping(bus.relays, group.first, group.count):
-                    here = inside & (where.tiles == relay.tile)
-                    own = size * FLOAT * self.by_chip(where.tiles[here], words[here])
-                    readers = self.by_chip([relay.tile], [1.0])
+                    readers = self.here(relay.tile)
+                    own = size * FLOAT * readers * words[group.at[group.tiles == relay.tile]].sum()
                     self.send(name, name, KINDS[0], size * sent, readers, own, self.plan.iterations)
 
     def windows(self, bus: BusPlan) -> None:
         """Every tile that reads a bus receives the window of its samples, in each iteration; in the backward pass where weights learn."""
-        received: dict[str, dict[int, list[tuple[int, int]]]] = {KINDS[1]: {}, KINDS[2]: {}}
+        received: dict[str, dict[int, tuple[Span, ...]]] = {KINDS[1]: {}, KINDS[2]: {}}
         for target in dict.fromkeys(c.target for c in self.plan.connections if c.bus == bus.id):
             mine = [c.id for c in self.plan.connections if c.bus == bus.id and c.target == target]
             again = self.plan.training and any(self.learns(c, "weight_gradient") for c in mine)
             for kind in KINDS[1 : 3 if again else 2]:
                 for group in self.layer(target).groups:
-                    wanted: dict[tuple[int, int], list[int]] = defaultdict(list)
-                    for tile in group.tiles.tolist():
-                        covered = received[kind].setdefault(tile, [])
-                        for span in _missing(group.first, group.first + group.count, covered):
-                            wanted[span].append(tile)
-                        covered.append((group.first, group.first + group.count))
-                    for (first, stop), tiles in wanted.items():
+                    for (first, stop), tiles in _wanted(group, received[kind]).items():
                         self._window(bus, target, kind, tiles, first, stop - first)
 
     def _window(self, bus: BusPlan, target: str, kind: str, tiles: Any, first: int, count: int) -> None:
         readers = self.by_chip(tiles, np.ones(len(tiles)))
         reading, each = set(tiles), window_bytes(bus)
         for relay, samples in _overlapping(bus.relays, first, count):
-            sent = self.by_chip([relay.tile], [float(samples * each)])
+            sent = float(samples * each) * self.here(relay.tile)
             own = sent * (relay.tile in reading)
             self.send(bus.source, target, kind, sent, readers, own, self.plan.iterations)
 
@@ -261,16 +261,14 @@ class _Count:
         for target, _ in dict.fromkeys((c.target, self.known.get(c.id, {}).get("port", 0)) for c in mine):
             writer = self.layer(target)
             for reads in where.groups:
-                for writes in writer.groups:
-                    size = FLOAT * _shared(reads.first, reads.count, writes.first, writes.count)
-                    if not size:
-                        continue
-                    inside = np.isin(writer.tiles, writes.tiles)
-                    sizes = size * writer.neurons[inside]
-                    both = np.isin(writer.tiles[inside], reads.tiles)
-                    own = self.by_chip(writer.tiles[inside][both], sizes[both])
-                    readers = self.by_chip(reads.tiles, np.ones(len(reads.tiles)))
-                    sent = self.by_chip(writer.tiles[inside], sizes)
+                readers = self.by_chip(reads.tiles, np.ones(len(reads.tiles)))
+                reading = np.zeros(self.plan.target.tiles, dtype=bool)
+                reading[reads.tiles] = True
+                first, stop = reads.first, reads.first + reads.count
+                for writes in (other for other in writer.groups if other.first < stop and first < other.first + other.count):
+                    sizes = FLOAT * _shared(first, reads.count, writes.first, writes.count) * writer.neurons[writes.at]
+                    own = self.by_chip(writes.tiles, sizes * reading[writes.tiles])
+                    sent = self.by_chip(writes.tiles, sizes)
                     self.send(target, name, KINDS[3], sent, readers, own, self.plan.iterations)
 
     def loss(self) -> None:
@@ -280,13 +278,12 @@ class _Count:
             return
         where, tiles = self.layer(name), np.asarray(self.plan.loss_tiles)
         for group in where.groups:
-            inside = np.isin(where.tiles, group.tiles)
-            each = FLOAT * self.plan.steps * where.neurons[inside]
+            each = FLOAT * self.plan.steps * where.neurons[group.at]
             losses, samples = np.unique(tiles[group.first : group.first + group.count], return_counts=True)
             for tile, number in zip(losses, samples, strict=True):
-                sent = number * self.by_chip(where.tiles[inside], each)
-                here = self.by_chip([tile], [1.0])
-                own = here * float(number * each[where.tiles[inside] == tile].sum())
+                sent = number * self.by_chip(group.tiles, each)
+                here = self.here(tile)
+                own = here * float(number * each[group.tiles == tile].sum())
                 self.send(name, name, KINDS[4], sent, here, own, 1)
                 self.add(name, name, KINDS[5], float(sent.sum() - own.sum()), np.outer(here, sent) - np.diag(own))
                 self.between(KINDS[5], np.outer(here, sent))
@@ -300,7 +297,7 @@ class _Count:
         outputs = max(1, self.plan.populations[self.populations[known["target"]]].neurons)
         for number, group in enumerate(source.groups):
             other = target.groups[number * len(target.groups) // len(source.groups)]
-            neurons, read = _on_tiles(source, group), FLOAT * known["copied"] * source.neurons[np.isin(source.tiles, group.tiles)]
+            neurons, read = _on_tiles(source, group), FLOAT * known["copied"] * source.neurons[group.at]
             written = _on_tiles(target, other)
             own = {t: FLOAT * known["copied"] * n * written[t] / outputs for t, n in neurons.items() if t in written}
             local = self.by_chip(list(own), list(own.values())) if own else np.zeros(self.plan.target.chips)
@@ -328,8 +325,7 @@ class _Count:
 
 def _on_tiles(layer: LayerPlace, group: BatchGroup) -> dict[int, int]:
     """Neurons on each tile of a replica."""
-    inside = np.isin(layer.tiles, group.tiles)
-    return dict(zip(layer.tiles[inside].tolist(), layer.neurons[inside].tolist(), strict=True))
+    return dict(zip(group.tiles.tolist(), layer.neurons[group.at].tolist(), strict=True))
 
 
 def window_bytes(bus: BusPlan) -> int:
@@ -351,8 +347,22 @@ def _shared(first: int, count: int, other: int, others: int) -> int:
     return max(0, min(first + count, other + others) - max(first, other))
 
 
-def _missing(first: int, stop: int, covered: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Parts of the samples ``[first, stop)`` that no range in `held` covers."""
+def _wanted(group: BatchGroup, received: dict[int, tuple[Span, ...]]) -> dict[Span, list[int]]:
+    """Samples that tiles of `group` have not `received` yet, and the tiles; notes that they receive them."""
+    alike: dict[tuple[Span, ...], list[int]] = defaultdict(list)
+    for tile in group.tiles.tolist():
+        alike[received.get(tile, ())].append(tile)
+    own = group.first, group.first + group.count
+    found: dict[Span, list[int]] = defaultdict(list)
+    for covered, tiles in alike.items():
+        for span in _missing(*own, covered):
+            found[span] += tiles
+        received.update(dict.fromkeys(tiles, (*covered, own)))
+    return found
+
+
+def _missing(first: int, stop: int, covered: Iterable[Span]) -> list[Span]:
+    """Parts of the samples ``[first, stop)`` that no range in `covered` covers."""
     parts = [(first, stop)]
     for a, b in covered:
         parts = [p for f, s in parts for p in ((f, min(s, a)), (max(f, b), s)) if p[0] < p[1]]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 import numpy.typing as npt
@@ -18,11 +19,15 @@ Ints = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class BatchGroup:
-    """A replica of a layer: tiles that together hold all its neurons, for the samples ``[first, first + count)``."""
+    """A replica of a layer: tiles that together hold all its neurons, for the samples ``[first, first + count)``.
+
+    `at` are the places of its tiles in the arrays of :class:`LayerPlace`.
+    """
 
     first: int
     count: int
     tiles: Ints
+    at: Ints
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +103,8 @@ def locate(plan: Plan) -> LayerPlaces:
 
 
 def _layer(blocks: Sequence[Block]) -> LayerPlace:
-    table = np.array([(b.tile, b.first, b.count, b.sample, b.samples) for b in blocks], dtype=np.int64).reshape(-1, 5)
+    numbers = chain.from_iterable((b.tile, b.first, b.count, b.sample, b.samples) for b in blocks)
+    table = np.fromiter(numbers, dtype=np.int64, count=5 * len(blocks)).reshape(-1, 5)
     tiles, at = np.unique(table[:, 0], return_inverse=True)
     at = at.reshape(-1)
     start = np.full(len(tiles), np.iinfo(np.int64).max)
@@ -111,5 +117,6 @@ def _layer(blocks: Sequence[Block]) -> LayerPlace:
     np.add.at(pieces, at[once], 1)
     words = np.full(len(tiles), pieces.max(initial=0) * -(-table[:, 2].max(initial=0) // 32))
     spans = np.unique(np.stack([start, stop], axis=1), axis=0)
-    groups = tuple(BatchGroup(int(a), int(b - a), tiles[(start == a) & (stop == b)]) for a, b in spans)
+    places = (np.flatnonzero((start == a) & (stop == b)) for a, b in spans)
+    groups = tuple(BatchGroup(int(a), int(b - a), tiles[at], at) for (a, b), at in zip(spans, places, strict=True))
     return LayerPlace(tiles, neurons, pieces, words, start, stop - start, groups)

@@ -1,9 +1,9 @@
-"""The events of each column group of an indexed connection, value by value: a region sees its own few, not the mean of all.
+"""The events that each column group of an indexed connection looks up, counted value by value and not as a mean over all groups.
 
-A block of a convolution hears the part of the image that its neurons look at. With a handful of events there, the busiest of hundreds of
-blocks has far more than the mean, and blocks of one region have them together. So every group is charged for the events of each step and
-sample that are in its tables: those that were measured, for the spikes of an image lie together; where only counts and rates are known, as
-many values are drawn as were counted, each by its rate.
+A block of a convolution receives events only from the part of the image that its neurons read. Few events fall there, so the busiest of
+hundreds of blocks has far more than the mean, and neighbouring blocks are busy at the same time. Every group is therefore charged for the
+events of each step and sample that its tables contain. Measured spikes are used if there are any, because the spikes of an image are
+clustered. If only counts and rates are known, that many values are drawn at random, with probabilities proportional to their rates.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ from snnc.compiler.tiles.schedule.timeline import EventTimeline, Rounds
 from snnc.compiler.tiles.vertices.cost import CodeletCost
 
 Windows: TypeAlias = Literal["whole", "first", "last", "further forward", "further backward"]
-"""The spikes of a step that blocks read: all, its first window (backward), its last one (forward), or each of its further windows."""
+"""Which spikes of a step blocks read: all, those of its first (backward) or last window (forward), or those of each further window."""
 LARGEST: Final = 40_000_000
-"""Numbers of an array that is made for this; larger connections are charged by the mean."""
+"""Largest number of elements of a temporary array; connections that need more are charged by the mean."""
 TINY: Final = 1e-9
-"""Rate of values that were never seen to spike."""
+"""Rate assumed for values whose measured rate is 0."""
 
 
 def is_drawn(layout: Layout, link: Link, further: Rounds | None = None) -> bool:
-    """Whether the events of `link` are drawn, or those of its `further` windows: once tables are known."""
+    """Whether the events of `link`, or of its `further` windows, are counted value by value, which needs the tables of an exact layout."""
     if link.indexed is None or not link.events or not layout.exact:
         return False
     problem = layout.problem
@@ -50,9 +50,9 @@ def is_drawn(layout: Layout, link: Link, further: Rounds | None = None) -> bool:
 
 
 def drawn_cycles(layout: Layout, link: Link, blocks: Blocks, cost: CodeletCost, *, backward: bool, further: bool = False) -> Floats:
-    """[kinds, iterations]: worker cycles in which blocks look up what is drawn, and add up the runs that follow.
+    """Return [kinds, iterations]: worker cycles in which blocks look up their events and add up the runs of the entries found.
 
-    Of `further` windows [kinds, rounds], as :meth:`EventTimeline.further_rounds` has them.
+    With `further`, return [kinds, rounds] for the rounds of :meth:`EventTimeline.further_rounds`.
     """
     where = layout.range_by_id(link.target)
     prices = cost.found, cost.single, cost.run, cost.choice if link.chooses else cost.value
@@ -87,7 +87,7 @@ def _lookups(tables: IndexTables, read: WindowSpikes, first: Ints, count: Ints) 
 
 
 def _between(spikes: Any, low: Ints, high: Ints) -> Floats:
-    """[groups, columns]: spikes of the values from `low` to before `high` of each group."""
+    """Return [groups, columns]: number of spikes of the values in ``[low, high)`` of each group."""
     edges, columns = np.unique(np.concatenate([low, high])), spikes.shape[1]
     passed = np.searchsorted(edges, np.arange(spikes.shape[0]), side="right")
     place = np.repeat(passed * columns, np.diff(spikes.indptr)) + spikes.indices
@@ -99,15 +99,15 @@ def _between(spikes: Any, low: Ints, high: Ints) -> Floats:
 
 def _disjoint(first: Ints, count: Ints) -> Iterator[Ints]:
     """Yield groups of ranges that have no sample in common."""
-    left = np.argsort(first, kind="stable")
-    while len(left):
-        some, stop = [], 0
-        for number in left.tolist():
+    pending = np.argsort(first, kind="stable")
+    while len(pending):
+        disjoint, stop = [], 0
+        for number in pending.tolist():
             if first[number] >= stop:
-                some.append(number)
+                disjoint.append(number)
                 stop = first[number] + count[number]
-        left = left[~np.isin(left, some)]
-        yield np.array(some)
+        pending = pending[~np.isin(pending, disjoint)]
+        yield np.array(disjoint)
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,9 +119,9 @@ class WindowSpikes:
     spikes
         Sparse [values, rows x samples].
     samples
-        Samples of a batch.
+        Number of samples of a batch.
     row
-        Row of every iteration or round, -1 where nothing is shown.
+        Row for every iteration or round; -1 if the bus shows no step then.
     """
 
     spikes: Any
@@ -130,11 +130,11 @@ class WindowSpikes:
 
     @property
     def rows(self) -> int:
-        """Steps, or windows."""
+        """Number of rows, one for each step or window."""
         return int(self.spikes.shape[1]) // self.samples
 
     def joined(self, range_of: Ints, ranges: int) -> Any:
-        """Sparse [values, ranges x rows]: spikes of all samples of a range; -1: of a sample in none."""
+        """Return sparse [values, ranges x rows]: spikes of all samples of each range; `range_of` is -1 for samples outside all ranges."""
         from scipy.sparse import csr_array
 
         row, sample = np.divmod(np.arange(self.spikes.shape[1]), self.samples)
@@ -162,18 +162,18 @@ def _read(problem: MappingProblem, bus: Bus, windows: Windows) -> WindowSpikes:
     place[0] = 0
     every = csc_array(spikes)
     every.sort_indices()  # windows take ids in ascending order
-    held = np.diff(every.indptr)
-    rank = np.arange(every.nnz) - np.repeat(every.indptr[:-1], held)
-    of = 1 + np.repeat(np.arange(spikes.shape[1]), held)
+    per_column = np.diff(every.indptr)
+    rank = np.arange(every.nnz) - np.repeat(every.indptr[:-1], per_column)
+    spike_column = 1 + np.repeat(np.arange(spikes.shape[1]), per_column)
     number = rank // timeline.capacity(bus, backward=windows in ("first", "further backward"))
-    at = np.where(number < place.shape[1], place[of, np.minimum(number, place.shape[1] - 1)], 0)
+    at = np.where(number < place.shape[1], place[spike_column, np.minimum(number, place.shape[1] - 1)], 0)
     shown = at > 0
-    kept = csc_array((every.data[shown], (every.indices[shown], at[shown] - 1)), shape=(spikes.shape[0], column.size)).tocsr()
-    return WindowSpikes(kept, samples, np.arange(len(column)))
+    read = csc_array((every.data[shown], (every.indices[shown], at[shown] - 1)), shape=(spikes.shape[0], column.size)).tocsr()
+    return WindowSpikes(read, samples, np.arange(len(column)))
 
 
 def _rounds(timeline: EventTimeline, windows: Windows) -> Rounds:
-    """Iteration and number of every window that is read."""
+    """Return the iteration and the number of every window that is read."""
     if windows in ("further forward", "further backward"):
         return timeline.further_rounds(backward=windows == "further backward")
     every = np.arange(len(timeline.chosen))
@@ -181,7 +181,7 @@ def _rounds(timeline: EventTimeline, windows: Windows) -> Rounds:
 
 
 def _walked(tables: IndexTables, prices: Sequence[int]) -> Any:
-    """Sparse [groups, sources]: cycles of the row of a source, without biases."""
+    """Return sparse [groups, sources]: cycles that a group needs for the row of a source, without biases."""
     from scipy.sparse import csr_array
 
     row, single, run, value = prices
@@ -197,7 +197,7 @@ def _walked(tables: IndexTables, prices: Sequence[int]) -> Any:
 
 
 def _spikes(problem: MappingProblem, bus: Bus) -> Any:
-    """Sparse [values, batches x steps x samples]: 1 where a value spikes, measured or drawn."""
+    """Return sparse [values, batches x steps x samples]: 1 where a value spikes, as measured or drawn at random."""
     measured = problem.patterns.get(bus.source.buffer)
     return _drawn(problem, bus) if measured is None else _measured(problem, bus, measured)
 
@@ -213,7 +213,7 @@ def _measured(problem: MappingProblem, bus: Bus, bits: Array) -> Any:
 
 
 def _drawn(problem: MappingProblem, bus: Bus) -> Any:
-    """As many values as were counted, each by its rate."""
+    """Draw as many values as spikes were counted, with probabilities proportional to their rates."""
     source, relative = bus.source, problem.relative_rate(bus.source.buffer)
     counts = np.ascontiguousarray(problem.timeline.stored(bus).reshape(-1), dtype=np.int64)
     rates = None if relative is None else np.asarray(relative, dtype=np.float64).tobytes()
@@ -222,7 +222,7 @@ def _drawn(problem: MappingProblem, bus: Bus) -> Any:
 
 @lru_cache(maxsize=32)
 def _drawn_once(buffer: str, width: int, counted: bytes, rates: bytes | None) -> Any:
-    """The same of `counted` spikes; plans of one network in other orders, on other machines or on fewer tiles ask for the same."""
+    """Draw `counted` spikes; cached, because plans of one network with other orders, machines or numbers of tiles need the same spikes."""
     from scipy.sparse import csr_array
 
     random = np.random.default_rng(zlib.crc32(f"{buffer} values".encode()))
@@ -232,7 +232,7 @@ def _drawn_once(buffer: str, width: int, counted: bytes, rates: bytes | None) ->
     rows = max(1, LARGEST // (8 * width))
     for first in range(0, len(counts), rows):
         here = counts[first : first + rows]
-        # The smallest of exponential waiting times: values are drawn one after the other, each by its rate.
+        # The values with the smallest exponential waiting times: the same as drawing one value after another, weighted by rate.
         waiting = random.standard_exponential((len(here), width), dtype=np.float32) * scale.astype(np.float32)
         chosen.append(_smallest(waiting, min(most, width))[np.arange(min(most, width)) < here[:, None]])
     column = np.repeat(np.arange(len(counts)), counts)
@@ -240,7 +240,7 @@ def _drawn_once(buffer: str, width: int, counted: bytes, rates: bytes | None) ->
 
 
 def _smallest(values: Any, number: int) -> Ints:
-    """Places of the `number` smallest of each row, in order."""
+    """Return the indices of the `number` smallest values of each row, in ascending order of the values."""
     part = np.argpartition(values, number - 1, axis=1)[:, :number] if number < values.shape[1] else np.argsort(values, axis=1)
     order = np.argsort(np.take_along_axis(values, part, axis=1), axis=1)
     found: Ints = np.take_along_axis(part, order, axis=1)

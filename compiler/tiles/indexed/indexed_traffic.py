@@ -28,23 +28,23 @@ def deltas_by_rows(layout: Layout, traffic: ExchangeTraffic) -> None:
             if layout.exact:
                 _read_rows(layout, traffic, link, link.indexed, reader, writer)
             else:
-                held = layout.holdings(layer)(link.indexed, "source").total
-                traffic.add(reader.tiles, FLOAT * reader.tile_samples * held["read"], held["pieces"])
+                amounts = layout.holdings(layer)(link.indexed, "source").total
+                traffic.add(reader.tiles, FLOAT * reader.tile_samples * amounts["read"], amounts["pieces"])
 
 
 def _read_rows(layout: Layout, traffic: ExchangeTraffic, link: Link, indexed: IndexedLink, reader: TileRange, writer: TileRange) -> None:
     tile, row = _tile_rows(indexed, reader, link.outputs)
     home = np.searchsorted(np.cumsum(writer.neurons), row, side="right")
-    begins = np.ones(len(row), bool)  # rows that follow one another on a tile travel as one piece
+    begins = np.ones(len(row), bool)  # consecutive rows of a tile are sent as one piece
     begins[1:] = (np.diff(row) != 1) | (np.diff(tile) != 0) | (np.diff(home) != 0)
     rows, pieces = (np.bincount(tile[some], minlength=reader.width) for some in (slice(None), begins))
-    times = 2 if link.chooses else 1  # deltas, and for a maximum which entry was chosen
+    times = 2 if link.chooses else 1  # deltas, and for a maximum the numbers of the chosen entries
     for r, wanted in enumerate(reader.samples):
-        for w, held in enumerate(writer.samples):
-            overlap = common(wanted, held)
+        for w, written in enumerate(writer.samples):
+            overlap = common(wanted, written)
             if not overlap:
                 continue
-            whole = overlap == held[1]
+            whole = overlap == written[1]
             size = float(times * FLOAT * overlap)
             traffic.add(reader.of(r), size * rows, times * (pieces if whole else rows))
             local = home - tile == reader.starts[r] - writer.starts[w]
@@ -66,7 +66,7 @@ def _tile_rows(indexed: IndexedLink, reader: TileRange, outputs: int) -> tuple[I
 
 
 def _spread(pieces: Pieces) -> tuple[Ints, Ints]:
-    """Return the group and the index of each element of some pieces."""
+    """Return the group and the index of each element of `pieces`."""
     group = np.repeat(np.arange(len(pieces.group) - 1), np.diff(pieces.group))
     total = np.cumsum(pieces.count) - pieces.count
     element = np.arange(int(pieces.count.sum())) - np.repeat(total, pieces.count) + np.repeat(pieces.first, pieces.count)
@@ -123,7 +123,7 @@ def weights_from_owners(layout: Layout, traffic: ExchangeTraffic, stays: Floats)
 
 
 def _move(layout: Layout, traffic: ExchangeTraffic, origin: Ints, to: Ints, size: Ints, joined: npt.NDArray[np.bool_]) -> None:
-    """Add pieces that are sent; a piece that is `joined` to the one before it does not count as a fragment."""
+    """Add the pieces sent; a piece that is `joined` to the previous one does not count as a fragment."""
     traffic.received += np.bincount(to, size, len(traffic.received))
     traffic.fragments += np.bincount(to[~joined], minlength=len(traffic.received))
     if not layout.several_chips:
@@ -135,7 +135,7 @@ def _move(layout: Layout, traffic: ExchangeTraffic, origin: Ints, to: Ints, size
 
 
 def owned_work(layout: Layout, layers: Sequence[Layer]) -> Iterator[tuple[Ints, Ints, Ints, Ints]]:
-    """Yield for each learned connection of `layers`: tile of each learning owner, its elements, the pieces that it sums, their elements.
+    """Yield for each learned connection of `layers`, by owner that learns: its tile, elements, summed pieces, and their elements.
 
     If tables are only estimated, owners are assumed to sum equally many pieces.
     """

@@ -31,7 +31,7 @@ class Candidates:
     Attributes
     ----------
     sizes
-        Neurons of each.
+        Number of neurons of each.
     sources, targets
         For each entry of a sparse connection between two of them: the sending and the receiving neuron, numbered through all populations.
     fan_in, fan_out
@@ -86,7 +86,7 @@ class Candidates:
 
 
 def find_candidates(graph: Graph, whole: Collection[str] = ()) -> Candidates | None:
-    """Find the populations with only Linear and Sparse connections, and a Sparse one among themselves.
+    """Find the populations that have only Linear and Sparse connections, with at least one Sparse connection between two of them.
 
     Parameters
     ----------
@@ -100,16 +100,17 @@ def find_candidates(graph: Graph, whole: Collection[str] = ()) -> Candidates | N
     Candidates or None
         None if there are none.
     """
-    able = {name for name, population in graph.of_type(Population) if name not in whole and _can_be_cut(graph, name, population)}
+    divisible = {name for name, population in graph.of_type(Population) if name not in whole and _can_be_cut(graph, name, population)}
     ends = {name: (graph.incoming(name)[0].source, graph.outgoing(name)[0].target) for name, _ in graph.of_type(Linear, Sparse)}
     sparse = [both for name, both in ends.items() if isinstance(graph.operation(name), Sparse)]
     dense = [both for name, both in ends.items() if isinstance(graph.operation(name), Linear)]
-    able = _joined(able, sparse)
-    able -= {end for both in dense if able.issuperset(both) for end in both}  # a dense connection would join all parts of its ends
-    able = _joined(able, sparse)
-    if not able:
+    divisible = _joined(divisible, sparse)
+    # A dense connection would join all parts of its ends.
+    divisible -= {end for both in dense if divisible.issuperset(both) for end in both}
+    divisible = _joined(divisible, sparse)
+    if not divisible:
         return None
-    return _measured(graph, {n: size(p.shape) for n, p in graph.of_type(Population) if n in able}, ends)
+    return _measured(graph, {n: size(p.shape) for n, p in graph.of_type(Population) if n in divisible}, ends)
 
 
 def _joined(able: set[str], sparse: Sequence[tuple[str, str]]) -> set[str]:

@@ -1,4 +1,4 @@
-"""Neurons as the vertices of a hypergraph: a net is a neuron with its targets, and a cut net is an event that is sent again."""
+"""Neurons as the vertices of a hypergraph: a net is a neuron with its targets; each cut of a net sends its events once more."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Hypergraph:
         return found
 
     def cut(self, part: Ints, parts: int) -> float:
-        """Sum of (lambda - 1) times the rate of each net: the spikes per step between parts, once for each listening part."""
+        """Sum of (lambda - 1) times the rate of each net: the spikes per step between parts, once for each receiving part."""
         return float((self.rate * (self.connectivity(part, parts) - 1)).sum())
 
     def loads(self, part: Ints, parts: int) -> Floats:
@@ -71,6 +71,6 @@ class Hypergraph:
         return float(self.loads(part, parts).max() * parts / self.work.sum() - 1)
 
     def most_work(self, parts: int, imbalance: float) -> float:
-        """Maximum work of a part: the mean plus a fraction `imbalance`, at least the mean plus one vertex."""
+        """Maximum work of a part: the mean plus a fraction `imbalance`, at least the mean plus the heaviest vertex."""
         mean = float(self.work.sum()) / parts
         return max(mean * (1 + imbalance), mean + float(self.work.max(initial=0.0)))

@@ -1,4 +1,4 @@
-"""A graph with some populations in parts: each part a population, each connection one for every pair of parts that it joins."""
+"""Divide populations into parts: each part becomes a population, and each connection one for every pair of parts that it joins."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Parting:
 
 @dataclass(frozen=True, eq=False)
 class ArrayPiece:
-    """Elements of the author's `whole`, counted as in a vector."""
+    """Elements of the author's array `whole`, by their indices in the flattened array."""
 
     whole: str
     index: Ints
@@ -51,7 +51,7 @@ class Split:
     Attributes
     ----------
     graph
-        It computes the same.
+        The divided graph, which computes the same as the original.
     populations, outputs
         Neurons of each part, and the neurons that each output records, by their new names.
     parameters
@@ -78,7 +78,7 @@ def split(graph: Graph, parting: Parting) -> Split:
     Raises
     ------
     UnreachedPartError
-        A part has no connection, or a bias without any entry.
+        A part has no connection, or has a bias but no weights of its connection.
     """
     work = _Work(graph, parting)
     for name in graph.names:
@@ -127,7 +127,7 @@ class _Work:
             case Output() if (source := recorded(self.graph, name))[0] in self.members:
                 self._outputs(name, operation, *source)
             case Flatten() | Reshape() if self.graph.incoming(name)[0].source in self.members:
-                pass  # lies before outputs only, which have shapes themselves
+                pass  # only leads to outputs, which have their own shapes
             case _:
                 self.made.add(name, operation)
 
@@ -136,7 +136,7 @@ class _Work:
         return edge.source in self.made.nx and edge.target in self.made.nx and not self.joined & {edge.source, edge.target}
 
     def _ends(self, name: str) -> tuple[tuple[Ints, ...] | None, tuple[Ints, ...] | None]:
-        """Members of the parts of the source and of the target of a connection, None for one that stays whole."""
+        """Members of the parts of a connection's source and target; None for an undivided population."""
         (before,), (after,) = self.graph.incoming(name), self.graph.outgoing(name)
         return self.members.get(before.source), self.members.get(after.target)
 
@@ -188,7 +188,7 @@ class _Work:
 
 
 def _cut(operation: Between, rows: Ints | None, columns: Ints | None) -> tuple[Between, Ints] | None:
-    """The rows and columns of a weight with the numbers of their elements; None if there are none."""
+    """Return the given rows and columns of a weight and the indices of their elements; None if it has no entries there."""
     bias = operation.bias if operation.bias is None or rows is None else operation.bias[rows]
     if isinstance(operation, Linear):
         outputs, inputs = operation.weight.shape
@@ -198,7 +198,7 @@ def _cut(operation: Between, rows: Ints | None, columns: Ints | None) -> tuple[B
         return replace(operation, weight=operation.weight.reshape(-1)[every], bias=bias), every.reshape(-1)
     from scipy.sparse import csr_array
 
-    # Entries are numbered from 1: a stored 0 could be taken for none.
+    # Entries are numbered from 1, because a stored 0 could be mistaken for an absent entry.
     numbered = csr_array((np.arange(1, len(operation.weight) + 1), operation.indices, operation.indptr), shape=operation.shape)
     numbered = numbered if rows is None else numbered[rows]
     numbered = numbered if columns is None else numbered[:, columns]

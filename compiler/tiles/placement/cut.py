@@ -18,11 +18,11 @@ class Cut:
     Attributes
     ----------
     replicas
-        Groups of tiles with all neurons each; a group handles its share of the samples.
+        Number of groups of tiles that each hold all neurons; a group handles its share of the samples.
     columns
         See :mod:`snnc.compiler.tiles.placement.grouping`.
     paired
-        As :func:`snnc.compiler.tiles.placement.grouping.split_samples` takes it.
+        See :func:`snnc.compiler.tiles.placement.grouping.split_samples`.
     """
 
     replicas: int
@@ -30,7 +30,7 @@ class Cut:
     paired: bool = True
 
     def samples(self, batch: int) -> int:
-        """Samples on a tile, at most."""
+        """Maximum number of samples on a tile."""
         return int(ceil_div(batch, self.replicas))
 
 
@@ -49,7 +49,7 @@ class Cuts:
         return cls(replicas, columns, np.array([[cut.paired] for cut in some]))
 
     def samples(self, batch: int) -> Ints:
-        """Samples on a tile, at most, of each."""
+        """Maximum number of samples on a tile, for each cut."""
         found: Ints = ceil_div(batch, self.replicas)
         return found
 

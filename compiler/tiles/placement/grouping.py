@@ -1,7 +1,7 @@
 """The distribution of a tile's neurons and samples to its workers: arithmetic shared by placement, memory and cost.
 
 The n neurons of a tile are split into ``min(limit, n)`` column groups, and each of these into ``workers // column groups`` sample
-groups (at most one a sample), so that every worker has a block. A low `limit` gives blocks with many neurons and few samples: cheap
+groups (at most one per sample), so that every worker has a block. A low `limit` gives blocks with many neurons and few samples: cheap
 events, at the price of one private weight gradient for each sample group. All functions take numbers or NumPy arrays.
 """
 
@@ -37,7 +37,7 @@ def column_limits(workers: int) -> tuple[int, ...]:
 
 
 def even_neurons(neurons: Any, limit: Any) -> Ints:
-    """Neurons of a tile if each of its column groups had an even number: their values as 16-bit numbers fill whole words."""
+    """Neurons of a tile with each column group rounded up to an even number, so that 16-bit values fill whole words."""
     n = np.asarray(neurons, dtype=np.int64)
     groups = np.maximum(column_groups(n, limit), 1)
     larger = n % groups
@@ -63,7 +63,7 @@ def mask_units(neurons: Any, limit: Any) -> Ints:
 
 
 def mask_unit(count: Any, *, support: bool) -> Any:
-    """32-bit words of a mask unit where the largest column group has `count` neurons.
+    """32-bit words of a mask unit if the largest column group has `count` neurons.
 
     One bit per neuron; with `support` a second one, in the other half of the word as long as 16 bits suffice.
     """
@@ -71,7 +71,7 @@ def mask_unit(count: Any, *, support: bool) -> Any:
 
 
 def mask_words(neurons: Any, limit: Any, *, support: bool = False) -> Ints:
-    """32-bit words of mask bits a sample on a tile that holds `neurons`, the fullest one of its population."""
+    """32-bit words of mask bits per sample on a tile that holds `neurons`, the fullest tile of its population."""
     n = np.asarray(neurons, dtype=np.int64)
     found: Ints = mask_units(n, limit) * mask_unit(ceil_div(n, np.maximum(column_groups(n, limit), 1)), support=support)
     return found
@@ -98,7 +98,7 @@ def split_samples(total: int, parts: int, *, paired: bool = True) -> Iterator[tu
 
 
 def sample_step(samples: Any, parts: Any, *, paired: Any) -> Ints:
-    """2 where :func:`split_samples` cuts in pairs, else 1."""
+    """2 if :func:`split_samples` cuts in pairs, else 1."""
     n = np.asarray(samples)
     found: Ints = 1 + ((n % 2 == 0) & (n >= 2 * parts) & (paired | (ceil_div(n, parts) % 2 == 0)))
     return found

@@ -80,7 +80,7 @@ def placed(problem: MappingProblem, shapes: Sequence[ReplicaShape], chips: int, 
 def changes(
     problem: MappingProblem, shapes: Sequence[ReplicaShape], options: Sequence[Sequence[Choice]]
 ) -> Iterator[tuple[ReplicaShape, ...]]:
-    """Yield changed shapes: first changes to all populations that are similar, then to all of one structure; each time, most work first."""
+    """Yield changed shapes: first for groups of similar populations, then for all populations of one structure, each in order of work."""
     classes: dict[int, list[int]] = {}
     for index, some in enumerate(options):
         classes.setdefault(id(some), []).append(index)

@@ -1,4 +1,4 @@
-"""A program and a machine -> the fastest plan that is found, of the program as it is, in parts or in another order."""
+"""Search for the fastest plan of a program on a machine: of the program as it is, divided into parts, or with its neurons reordered."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from snnc.compiler.tiles.planning.ordering import Common, map_orders
 from snnc.compiler.tiles.planning.parting import Mapped, Parter, map_parts
 
 IN_REACH: Final = 2.0
-"""One chip is planned in full where a quick estimate of it takes at most this many times the cycles of the plan on all chips."""
+"""A plan on one chip is searched for if its quick estimate takes at most this many times the cycles of the plan on all chips."""
 
 
 def parter_of(graph: Graph, program: StepProgram, chosen: PlanOptions, activity: Activity | None = None) -> Parter:
@@ -44,10 +44,10 @@ def map_graph(
     chips: int | None = None,
     common: Common | None = None,
 ) -> Mapped:
-    """Map a lowered graph onto a machine as :func:`map_program` does, populations with sparse connections in as many parts as are fastest.
+    """Map a lowered graph onto a machine as :func:`map_program` does; populations with sparse connections get the fastest number of parts.
 
-    Those who map one program several times keep a `common`. On a machine of several chips, what is mapped onto one of them alone is
-    tried too: parts and orders are chosen by quick estimates of the complete machine, which may miss what is best on one.
+    Callers that map one program several times pass the same `common`. On a machine of several chips, a plan on a single chip is also
+    tried: parts and orders are chosen by quick estimates for the complete machine, which may miss the best choice for one chip.
     """
     mapped = partial(_map_graph, graph, program, chosen, activity, machine=machine, strategy=strategy, common=common or Common())
     found = mapped(chips=chips)
@@ -72,8 +72,8 @@ def _map_graph(
     common: Common,
 ) -> Mapped:
     given = partial(map_program, chosen=chosen, machine=machine, strategy=strategy, chips=chips, estimates=QuickEstimates(common.clocks))
-    # What is to stand in another program keeps the author's order of neurons.
-    # Which spikes are dropped depends on it too, and on which neurons are together.
+    # A program that is embedded in another one keeps the author's order of neurons.
+    # The order and the parts also determine which spikes are dropped.
     if strategy != "snnc" or chosen.embedded or chosen.mode == "drop":
         return Mapped(given(program, activity=activity))
 
@@ -96,7 +96,7 @@ def map_program(
     quick: bool = False,
     estimates: QuickEstimates | None = None,
 ) -> Plan:
-    """Map a lowered program; with an activity, take the faster of windows that hold everything and windows that hold what was seen.
+    """Map a lowered program; with an activity, choose the faster of windows for all values and windows for the measured numbers of events.
 
     Parameters
     ----------
@@ -105,7 +105,7 @@ def map_program(
     activity
         Measured or assumed spikes.
     machine
-        Whose tiles are taken.
+        The machine whose tiles the plan uses.
     strategy, chips
         As :func:`~snnc.compiler.tiles.make_plan` takes them.
     quick, estimates
@@ -114,12 +114,12 @@ def map_program(
     steps, size = program.steps, chosen.batch or DEFAULT_BATCH
     assert steps is not None, "what plans has checked it"
     given = partial(make_plan, program, machine, steps=steps, batch=size, mode=chosen.mode, strategy=strategy, chips=chips)
-    # A custom operation has its tiles alone.
+    # A custom operation stores its data in its tiles only.
     streaming = "off" if chosen.embedded and chosen.streaming == "auto" else chosen.streaming
     make = partial(given, recompute=chosen.recompute, streaming=streaming, estimates=estimates)
     drops = chosen.mode == "drop"
     if drops and describe(program).windowed:
-        # The gradient that dropped spikes take does not depend on what is faster.
+        # The gradient of dropped spikes must not depend on which way is faster.
         make = partial(make, gradients="windowed")
     if quick:
         make = partial(make, quick=True)
@@ -136,7 +136,7 @@ def map_program(
     backward: list[Mapping[str, int]] = [widths, activity.gradient_capacities(program)] if activity.support else [{}]
     backward = backward[:1] if drops else backward
     candidates = [
-        # Dense gradients have no entries: only one of the two tries them.
+        # Dense gradients have no windows of entries, so only one of the two candidates tries them.
         {
             "capacity": capacity,
             "gradient_capacity": {name: entries[name] for name in activity.support},
@@ -162,7 +162,7 @@ def _asked(program: StepProgram, chosen: PlanOptions) -> int | Mapping[str, int]
 
 
 def _faster(make: Callable[..., Plan], candidates: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
-    """Return the capacities with the fastest plan before local search; the last of them when none fits."""
+    """Return the capacities with the fastest plan before local search; the last candidate if none fits."""
     found: list[tuple[float, int]] = []
     for index, capacities in enumerate(candidates) if len(candidates) > 1 else ():
         with suppress(TooBigError):

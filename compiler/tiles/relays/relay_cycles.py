@@ -1,7 +1,7 @@
 """The work of a relay's workers in a superstep: all workers of a tile share its samples.
 
 Each worker searches an equal share of the mask units of all samples; a new *piece* begins at the border between two samples.
-The results are then joined, piece after piece. Windows are copied word by word, in turns.
+The results are then joined, piece after piece. The workers copy windows word by word, taking turns.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ TOGETHER = 4
 
 @dataclass(frozen=True)
 class MaskRows:
-    """The data that a sample of a source sends to its relay: `row` elements from each of `tiles` tiles.
+    """The data that a source sends to its relay for one sample: `row` elements from each of `tiles` tiles.
 
     For spikes, elements are units of a mask, `unit` words each; for values, neurons.
     """
@@ -65,10 +65,10 @@ def mask_rows(problem: MappingProblem, source: BusSource, where: TileRange) -> M
 
 @dataclass(frozen=True)
 class RelayWork:
-    """Worker cycles of the slowest worker in one run of a relay: always, in iterations that follow a step of its source, and while a bus
-    shows a step. Numbers, or arrays over numbers of samples.
+    """Cycles of the slowest worker in one run of a relay.
 
-    `runs` are the loops behind these numbers, with their amounts.
+    `always` is spent in every iteration, `compacting` in those that follow a step of the source, and `shown` while a bus shows a step. Each
+    is a number, or an array over numbers of samples. `runs` are the loops behind these cycles, with the values of their variables.
     """
 
     always: Any
@@ -78,13 +78,13 @@ class RelayWork:
 
     @property
     def cycles(self) -> Any:
-        """All of it."""
+        """The sum of all three."""
         return self.always + self.compacting + sum(self.shown.values())
 
 
 @lru_cache(maxsize=4096)
 def _most_pieces(samples: int, workers: int) -> int:
-    """Pieces of the worker that has most of them."""
+    """Return the largest number of pieces that one worker has."""
     return max(-(-(w + 1) * samples // workers) - w * samples // workers for w in range(workers))
 
 
@@ -113,12 +113,12 @@ def compact_work(problem: MappingProblem, source: BusSource, rows: MaskRows, sam
 
 
 def _found(problem: MappingProblem, source: BusSource) -> float:
-    """Fraction of all values found in a step."""
+    """Return the fraction of values that the search finds in a step."""
     return problem.support[source.buffer] if source in problem.windowed else problem.activity.get(source.buffer, 0.0)
 
 
 def windows_work(problem: MappingProblem, source: BusSource, rows: MaskRows | None, samples: Any, *, forward: bool) -> RelayWork:
-    """Work of writing windows; in the forward pass, with the `rows` of a population, its step is stored first."""
+    """Work of writing windows; in the forward pass, if `rows` is given, the relay first stores the population's new step."""
     if source.kind != "spikes":
         return _values_work(problem, source, rows if forward else None, samples)
     buses = problem.buses_of(source)
@@ -163,7 +163,7 @@ def bits_work(problem: MappingProblem, buses: Sequence[Bus], samples: Any) -> Re
     runs: list[tuple[Values, tuple[Loop, ...]]] = []
     for bus in buses:
         words = bit_words(bus.source.width)
-        # A worker with a part of a list counts the bits before its part; the one with the first part, those after it.
+        # A worker with a part of a list counts the bits before its part; the worker with the first part counts those after it.
         counted = words * np.where(np.asarray(samples) % workers == 0, 0, np.minimum(pieces, 2))
         always = always + start + cost.start + cycles_of(loops["lists"], {"lists": pieces})
         read, ids = samples * words / workers, samples * problem.events(bus.source) / workers
@@ -174,7 +174,7 @@ def bits_work(problem: MappingProblem, buses: Sequence[Bus], samples: Any) -> Re
 
 
 def _copied(problem: MappingProblem, bus: Bus, samples: Any, *, forward: bool) -> dict[str, Any]:
-    """Amounts that the slowest worker copies into the windows of a bus; backward, with neurons that receive gradient and returned ones."""
+    """Words and runs that the slowest worker copies into a bus's windows; gradient windows count twice: ids, then returned gradients."""
     workers, width = problem.target.workers, bus.source.width
     support = bus.id in problem.windowed_buses and not forward
     ids = problem.support_events(bus) if support else min(problem.events(bus.source), bus.capacity)
@@ -189,7 +189,7 @@ def _copied(problem: MappingProblem, bus: Bus, samples: Any, *, forward: bool) -
 def _values_work(problem: MappingProblem, source: BusSource, rows: MaskRows | None, samples: Any) -> RelayWork:
     cost, workers, buses = problem.costs["relay_values"], problem.target.workers, problem.buses_of(source)
     size = ceil_div(samples * source.width, workers)
-    late = sum(rows is None or bus.lag != 1 for bus in buses)
+    older = sum(rows is None or bus.lag != 1 for bus in buses)
     loops = LoopsByPlace(value_loops(cost, joins=True))
     always = problem.target.vertex_start_cycles + cost.start + cycles_of(loops["copied"], {"values": size * len(buses)})
     joining = 0.0
@@ -197,17 +197,17 @@ def _values_work(problem: MappingProblem, source: BusSource, rows: MaskRows | No
         return RelayWork(always, joining, {}, (({"values": size * len(buses)}, loops["copied"]),))
     lines = ceil_div(samples * rows.tiles, workers)
     stored = {"rows": lines, "values": lines * source.width / rows.tiles}
-    joining = cycles_of(loops["joined"], stored) - cycles_of(loops["copied"], {"values": size * (len(buses) - late)})
-    return RelayWork(always, joining, {}, ((stored, loops["joined"]), ({"values": size * late}, loops["copied"])))
+    joining = cycles_of(loops["joined"], stored) - cycles_of(loops["copied"], {"values": size * (len(buses) - older)})
+    return RelayWork(always, joining, {}, ((stored, loops["joined"]), ({"values": size * older}, loops["copied"])))
 
 
 def copied_words(ids: float, width: int) -> float:
-    """Expected 32-bit words of `ids` ids: two 16-bit ids each, the last half full every second time."""
+    """Expected 32-bit words of `ids` ids: two 16-bit ids per word; the last word is half full in half of all cases."""
     return ids if width > 1 << 16 else (ids + 0.5) / 2 if ids > 0.5 else ids
 
 
 def boundary_cycles(problem: MappingProblem, source: BusSource, samples: Any) -> Any:
-    """Expected worker cycles of a relay that copies the stored steps that it still shows to or from a boundary."""
+    """Expected worker cycles in which a relay copies the stored steps that it has yet to show to or from a boundary."""
     steps, start = (problem.largest_lag(source) - 1) / problem.schedule.interval, problem.target.vertex_start_cycles
     if source.kind != "spikes" or source in problem.bits:
         row = bit_words(source.width) if source in problem.bits else source.width

@@ -16,11 +16,11 @@ from snnc.compiler.tiles.schedule.schedule import TileSchedule
 
 MOST_DOUBLINGS: Final = 16
 MOST_LENGTHS: Final = 4096
-"""Number of lengths considered: all if there are fewer than half as many; else some, denser for short segments."""
+"""Maximum number of lengths considered: all if there are at most half as many, else a selection that is denser for short segments."""
 
 
 def segment_lengths(network: MappedNetwork, schedule: TileSchedule, steps: int, streamed: Streamed = "off") -> tuple[int, ...]:
-    """Return lengths of segments, in iterations, the longest first: with fewer segments, less runs a second time.
+    """Return lengths of segments, in iterations, the longest first, because fewer segments run less a second time.
 
     The numbers of segments are 2, 3, 4, 6, 8, 12, …; the last length is the one that minimises the memory of the whole network. Empty if no
     length saves anything.
@@ -30,9 +30,9 @@ def segment_lengths(network: MappedNetwork, schedule: TileSchedule, steps: int, 
         return ()
     lengths = np.unique(np.linspace(1, iterations - 1, MOST_LENGTHS // 2).astype(int))
     lengths = np.union1d(lengths, np.geomspace(1, iterations - 1, MOST_LENGTHS // 2).astype(int))
-    held = _bytes(network, schedule, steps, [Segments(steps, schedule.interval, iterations, int(n), streamed) for n in lengths])
-    least = int(lengths[held.argmin()])
-    if held.min() >= _bytes(network, schedule, steps, [Segments(steps, schedule.interval, iterations, 0)])[0]:
+    needed = _bytes(network, schedule, steps, [Segments(steps, schedule.interval, iterations, int(n), streamed) for n in lengths])
+    least = int(lengths[needed.argmin()])
+    if needed.min() >= _bytes(network, schedule, steps, [Segments(steps, schedule.interval, iterations, 0)])[0]:
         return ()
     numbers = sorted(n * 2**k for n in (2, 3) for k in range(MOST_DOUBLINGS))
     found = dict.fromkeys(-(-iterations // n) for n in numbers if n <= iterations)
@@ -40,16 +40,16 @@ def segment_lengths(network: MappedNetwork, schedule: TileSchedule, steps: int, 
 
 
 def _bytes(network: MappedNetwork, schedule: TileSchedule, steps: int, cuts: Sequence[Segments]) -> Ints:
-    """Bytes of a sample that blocks and relays keep over time, for each way to cut the iterations."""
-    kept = np.array([cut.steps_in_history for cut in cuts])
+    """Bytes per sample that blocks and relays store over time, for each way to cut the iterations."""
+    history = np.array([cut.steps_in_history for cut in cuts])
     boundaries, sent = np.array([cut.boundaries for cut in cuts]), np.array([cut.boundaries_sent for cut in cuts])
     found: Ints = np.zeros(len(cuts), dtype=np.int64)
     lags: dict[BusSource, list[int]] = {}
     for link in network.links:
         lags.setdefault(link.source, []).append(schedule.lags[link.id])
     for layer in network.layers:
-        floats = layer.past.floats(kept) + len(layer.kernel.states) * boundaries
-        found = found + layer.neurons * (FLOAT * floats + HALF * layer.past.halves(kept))
+        floats = layer.past.floats(history) + len(layer.kernel.states) * boundaries
+        found = found + layer.neurons * (FLOAT * floats + HALF * layer.past.halves(history))
     for source, some in lags.items():
         if source.external:
             stored = np.array([1 if source.static else cut.steps_streamed(min(some), max(some)) for cut in cuts])
@@ -61,5 +61,5 @@ def _bytes(network: MappedNetwork, schedule: TileSchedule, steps: int, cuts: Seq
 
 
 def _step_bytes(source: BusSource) -> int:
-    """Bytes of a sample and step on a relay, with room for all ids."""
+    """Bytes per sample and step on a relay, with space for all ids."""
     return FLOAT * source.width if source.kind != "spikes" else id_bytes(source) * source.width + COUNT_BYTES

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
 import numpy as np
 
+from snnc.compiler.ir.graph import Array
+from snnc.compiler.ir.plan import Mode
 from snnc.compiler.tiles.memo import Memo
-from snnc.compiler.tiles.network import BusSource
+from snnc.compiler.tiles.network import BusSource, MappedNetwork
 from snnc.compiler.tiles.placement.grouping import Floats, Ints
 from snnc.compiler.tiles.relays.buses import Bus
 from snnc.compiler.tiles.schedule.events import batches, spikes_of, support_of
-from snnc.compiler.tiles.schedule.schedule import INPUT_STAGE
-
-if TYPE_CHECKING:
-    from snnc.compiler.tiles.problem import MappingProblem
+from snnc.compiler.tiles.schedule.schedule import INPUT_STAGE, TileSchedule
 
 T = TypeVar("T")
 MOST: Final = 512
@@ -47,13 +46,60 @@ class Rounds:
     window: Ints
 
 
+class CountedProblem(Protocol):
+    """What a timeline reads of a :class:`~snnc.compiler.tiles.problem.MappingProblem`, which has the timeline."""
+
+    @property
+    def network(self) -> MappedNetwork:
+        """Its sources are counted."""
+
+    @property
+    def schedule(self) -> TileSchedule:
+        """In which iteration a step is shown."""
+
+    @property
+    def steps(self) -> int:
+        """T."""
+
+    @property
+    def batch(self) -> int:
+        """Samples of a step."""
+
+    @property
+    def mode(self) -> Mode:
+        """What happens to events beyond a window."""
+
+    @property
+    def activity(self) -> Mapping[str, float]:
+        """Spikes a value and step, by buffer."""
+
+    @property
+    def counts(self) -> Mapping[str, Array]:
+        """Measured spikes, [steps, samples], by buffer."""
+
+    @property
+    def support(self) -> Mapping[str, float]:
+        """Neurons that take gradient, a value and step, by buffer."""
+
+    @property
+    def support_counts(self) -> Mapping[str, Array]:
+        """The same as measured, [steps, samples]."""
+
+    @property
+    def windowed_buses(self) -> frozenset[str]:
+        """Ids of the buses over which gradients return in windows."""
+
+    def limited(self, *, backward: bool = False) -> tuple[Bus, ...]:
+        """Buses whose windows can overflow into further ones."""
+
+
 class EventTimeline:
     """Numbers of events of a problem in each iteration; the iterations of all batches follow one another.
 
     Windows of a bus contain the source's step t in iteration ``stage + lag + R t``, forward and backward.
     """
 
-    def __init__(self, problem: MappingProblem) -> None:
+    def __init__(self, problem: CountedProblem) -> None:
         self.problem = problem
         self._memo = Memo()
 

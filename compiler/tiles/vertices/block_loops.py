@@ -1,14 +1,14 @@
-"""The loops of the vertices of blocks: over neurons, over the inputs of connections, over gradients that return.
+"""The loops of a block's vertices: over its neurons, over the inputs of its connections, and over returned gradients.
 
-Their amounts are:
+The numbers of their iterations depend on these amounts:
 
 * of the block: ``samples`` and ``count`` (neurons);
 * of a connection into it: ``events`` (spikes of all samples), ``entries`` (spikes, and neurons in the support of the surrogate), ``width``
   (values of a sample) and ``nonzero`` (rows of pairs of values that are not both 0);
 * of tables: ``searches`` (halvings), ``lookups``, ``found_rows``, ``singles`` and ``runs`` (runs of one value and of several), ``values``
-  (that runs add up, or choose from) and ``sample_values`` (these times samples);
-* of a connection out of the block: ``outputs`` (neurons of the target), ``unaligned`` (1 where pairs of samples are not one load);
-* of a returning window: ``windows``, ``searches`` and ``own`` (neurons of the block).
+  (that the runs add up or choose from) and ``sample_values`` (``values`` times samples);
+* of a connection out of the block: ``outputs`` (neurons of the target), ``unaligned`` (1 if a pair of samples cannot be read by one load);
+* of a window of returned gradients: ``windows``, ``searches`` and ``own`` (neurons of the block).
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Reads(Protocol):
 
 
 def forward_loops(cost: CodeletCost, links: Iterable[Reads]) -> tuple[Loop, ...]:
-    """Return the loops of a step of a block, or of its adjoint; `links` are those whose windows it reads."""
+    """Return the loops of a step of a block, or of the step's adjoint; `links` are the connections whose windows it reads."""
     return (
         *looping("samples", SAMPLES, cost.sample),
         *looping("equations of two neurons", SAMPLES * (COUNT // 2), cost.pair),

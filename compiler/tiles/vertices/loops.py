@@ -12,6 +12,7 @@ of the functions of this module. The prediction evaluates it with expected amoun
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -51,8 +52,13 @@ class Formula:
     def __mod__(self, other: int) -> Formula:
         return Operation("%", self, Constant(other))
 
-    def value(self, values: Values) -> Any:
-        """Return the number for `values` of the amounts."""
+    @cached_property
+    def value(self) -> Callable[[Values], Any]:
+        """Returns the number for values of the amounts; the search tries thousands of them, so the formula is walked only once."""
+        return self.compiled()
+
+    def compiled(self) -> Callable[[Values], Any]:
+        """Return :attr:`value` as a function of its own."""
         raise NotImplementedError
 
     def text(self, texts: Texts) -> str:
@@ -66,9 +72,9 @@ class Constant(Formula):
 
     number: int
 
-    def value(self, values: Values) -> int:
-        """As :meth:`Formula.value`."""
-        return self.number
+    def compiled(self) -> Callable[[Values], int]:
+        """As :meth:`Formula.compiled`."""
+        return lambda values: self.number
 
     def text(self, texts: Texts) -> str:
         """As :meth:`Formula.text`."""
@@ -81,9 +87,9 @@ class Amount(Formula):
 
     name: str
 
-    def value(self, values: Values) -> Any:
-        """As :meth:`Formula.value`."""
-        return values[self.name]
+    def compiled(self) -> Callable[[Values], Any]:
+        """As :meth:`Formula.compiled`."""
+        return operator.itemgetter(self.name)
 
     def text(self, texts: Texts) -> str:
         """As :meth:`Formula.text`."""
@@ -98,12 +104,16 @@ class Operation(Formula):
     left: Formula
     right: Formula
 
-    def value(self, values: Values) -> Any:
-        """As :meth:`Formula.value`."""
-        left, right = self.left.value(values), self.right.value(values)
-        if self.sign == "+":
-            return left + right
-        return left * right if self.sign == "*" else left // right if self.sign == "/" else left % right
+    def compiled(self) -> Callable[[Values], Any]:
+        """As :meth:`Formula.compiled`."""
+        operate, left, right = _OPERATORS[self.sign], self.left.value, self.right.value
+        if isinstance(self.left, Constant):
+            first = self.left.number
+            return lambda values: operate(first, right(values))
+        if isinstance(self.right, Constant):
+            second = self.right.number
+            return lambda values: operate(left(values), second)
+        return lambda values: operate(left(values), right(values))
 
     def text(self, texts: Texts) -> str:
         """As :meth:`Formula.text`; a factor that is printed as 1 is left out."""
@@ -125,16 +135,24 @@ class FunctionCall(Formula):
     of: Formula
     most: int | None = None
 
-    def value(self, values: Values) -> Any:
-        """As :meth:`Formula.value`."""
-        of = self.of.value(values)
-        return FUNCTIONS[self.name](of) if self.most is None else FUNCTIONS[self.name](of, self.most)
+    def compiled(self) -> Callable[[Values], Any]:
+        """As :meth:`Formula.compiled`."""
+        function, of, most = FUNCTIONS[self.name], self.of.value, self.most
+        if most is None:
+            return lambda values: function(of(values))
+        return lambda values: function(of(values), most)
 
     def text(self, texts: Texts) -> str:
         """As :meth:`Formula.text`."""
         return f"{self.name}({self.of.text(texts)}{'' if self.most is None else f', {self.most}'})"
 
 
+_OPERATORS: Final[Mapping[Sign, Callable[[Any, Any], Any]]] = {
+    "+": operator.add,
+    "*": operator.mul,
+    "/": operator.floordiv,
+    "%": operator.mod,
+}
 FUNCTIONS: Final[Mapping[str, Callable[..., Any]]] = {
     "pairs": column_pairs,
     "sweeps": column_sweeps,
@@ -214,6 +232,9 @@ class LoopsByPlace(dict[Place | None, tuple[Loop, ...]]):
         return ()
 
 
-def cycles_of(loops: Iterable[Loop], values: Values) -> Any:
-    """Return the worker cycles of `loops` in a run of their vertex; amounts are numbers or NumPy arrays of one shape."""
-    return sum(loop.total.value(values) for loop in loops)
+def cycles_of(loops: Iterable[Loop], values: Values, start: int = 0) -> Any:
+    """Return `start` and the worker cycles of `loops` in a run of their vertex; amounts are numbers or NumPy arrays of one shape."""
+    found: Any = start
+    for loop in loops:
+        found = found + loop.total.value(values)
+    return found

@@ -25,7 +25,7 @@ PAIR_CYCLES: Final[Mapping[str, int]] = {
     "erf": 40,  # [R] a polynomial in software
     **dict.fromkeys(("sin", "cos"), 60),  # [R] software
 }
-"""Worker cycles of one operation, for one float or two; comments give sources, and [R] marks numbers from memory."""
+"""Worker cycles of one operation, for one float or two; comments give sources, and [R] marks numbers without a source."""
 SGD_CYCLES: Final = 5
 """Worker cycles of plain gradient descent on one parameter: load the gradient and the parameter, a product, a sum, store."""
 
@@ -37,7 +37,7 @@ SQUARE_CYCLES: Final = 3
 
 
 def square_cycles(rule: UpdateRule, *, accumulates: bool) -> int:
-    """Worker cycles in which a gradient is added to the norm; 0 if no norm is needed. A scaled one is divided by its factor before."""
+    """Worker cycles in which a gradient is added to the norm; 0 if no norm is needed. With loss scaling, it is first divided."""
     if rule.clip_norm is None and rule.loss_scale is None:
         return 0
     scaled = int(rule.loss_scale is not None)

@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Any, Literal, TypeAlias
 
 from snnc.compiler.tiles.vertices.cost import CodeletCost
-from snnc.compiler.tiles.vertices.loops import Loop, LoopsByPlace, Values
+from snnc.compiler.tiles.vertices.loops import Loop, LoopsByPlace, Values, cycles_of
 
 FieldKind: TypeAlias = Literal["input", "output", "inout", "constant"]
 """How the vertex uses a field: it reads, writes or changes elements of a variable, or reads a number that the host sets."""
@@ -66,10 +66,7 @@ class VertexSpec:
         >>> VertexSpec("total", (), CodeletCost(start=16), tuple(looping("numbers", Amount("count"), 2))).cycles({"count": 10})
         36
         """
-        found: Any = self.cost.start
-        for loop in self.loops:
-            found = found + loop.total.value(amounts)
-        return found
+        return cycles_of(self.loops, amounts, self.cost.start)
 
     def trip(self, name: str, amounts: Values | None = None) -> Any:
         """Worker cycles of a trip of the loop of that name; 0 if its trips cost nothing."""

@@ -1,7 +1,7 @@
 """Nodes that move, multiply and reduce values, with slices pushed down to their origin.
 
-A slice of an elementwise operation is the operation on slices, a slice of a stack is its part, and so on, so that a
-layer that ran over the whole sequence at once becomes one that runs in every step.
+A slice of an elementwise operation becomes the operation on slices of its operands, a slice of a concatenation becomes the operand it
+comes from, and so on. A layer that ran once over the whole sequence thus becomes one that runs in every step.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ def slice_axis(pool: NodePool, x: Node, axis: int, start: int, size: int, depth:
 
 
 def _push(pool: NodePool, x: Node, axis: int, start: int, size: int, depth: int) -> Node | None:
-    """Return a slice of `x` as its operation on slices of its operands; None if there is no such form."""
+    """Rewrite a slice of `x` as the operation of `x` on slices of its operands; None if that is impossible."""
     if x.op in ELEMENTWISE:
         return elementwise(pool, x.op, *(_operand(pool, n, len(x.shape), axis, start, size, depth) for n in x.inputs))
     match x.op:
@@ -202,7 +202,7 @@ def _push_reshape(pool: NodePool, x: Node, axis: int, start: int, size: int, dep
 
 
 def _push_concat(pool: NodePool, x: Node, axis: int, start: int, size: int, depth: int) -> Node | None:
-    """Return a slice of joined values: a part of them, or the join of their slices."""
+    """Return a slice of joined values: one of them, a slice of one, or several slices joined."""
     source_axis, equal = x.attrs
     if source_axis != axis:
         return concat(pool, tuple(slice_axis(pool, p, axis, start, size, depth) for p in x.inputs), source_axis)

@@ -76,7 +76,7 @@ def _cropped(call: OperatorCall, x: Node, axis: int, before: int, after: int) ->
 
 
 def _padded_index(call: OperatorCall, mode: str, size: int, before: int, after: int) -> Array:
-    """Return, for each entry of an axis that is padded with its own values, the index of its value."""
+    """Return the index of the value that each entry of the padded axis repeats."""
     place = np.arange(-before, size + after)
     match mode:
         case "edge":
@@ -192,7 +192,7 @@ def _interpolated(call: OperatorCall, x: Node, axis: int, place: Array) -> Node:
 
 
 def _conv_transpose(call: OperatorCall) -> list[Value]:
-    """Write a transposed convolution as a convolution of its input with zeros between the values."""
+    """Turn a transposed convolution into a convolution of its input, with zeros inserted between the values."""
     x, weight = call.node(0), call.node(1)
     bias = call.node(2) if call.has(2) else None
     if weight.value is None or (bias is not None and bias.value is None):
@@ -219,8 +219,8 @@ def _conv_transpose(call: OperatorCall) -> list[Value]:
         x = pad(call.pool, _cropped(call, x, k + 2, before, after), k + 2, max(0, before), max(0, after))
     flipped = weight.value.reshape(groups, weight.shape[0] // groups, *weight.shape[1:]).swapaxes(1, 2)
     flipped = np.flip(flipped, tuple(range(3, flipped.ndim))).reshape(groups * weight.shape[1], weight.shape[0] // groups, *kernel)
-    made = call.pool.const(np.ascontiguousarray(flipped))
-    return [shaping.convolution(call.pool, x, made, bias, ones, ((0, 0),) * len(kernel), dilation, groups)]
+    kernels = call.pool.const(np.ascontiguousarray(flipped))
+    return [shaping.convolution(call.pool, x, kernels, bias, ones, ((0, 0),) * len(kernel), dilation, groups)]
 
 
 def _insert_zeros(pool: NodePool, x: Node, axis: int, stride: int) -> Node:

@@ -17,8 +17,8 @@ from snnc.frontends.onnx.recovery.states import States
 class NamedEquations:
     """Equations under their final names.
 
-    ``states`` and ``outputs`` map classes to names, and ``parameters`` names to values. ``deep`` maps (class, k) to the name of a state's
-    value k steps ago.
+    ``states`` and ``outputs`` map classes (values of a recovered step) to names; ``parameters`` maps names to values. ``deep`` maps
+    (class, k) to the name of a state's value k steps ago.
     """
 
     lines: tuple[Assignment, ...]
@@ -107,8 +107,8 @@ def _states(draft: EquationsDraft, states: States, fires: Mapping[str, Expressio
         elif k == 0:
             names[c] = _unused_name("v", reserved)
         else:
-            fed = f"p{stored[0]}_1" not in reach(f"c{c}") and any(s[0] == "i" for s in reach(f"c{c}"))
-            names[c] = _unused_name("i_syn" if fed else "x", reserved)
+            input_only = f"p{stored[0]}_1" not in reach(f"c{c}") and any(s[0] == "i" for s in reach(f"c{c}"))
+            names[c] = _unused_name("i_syn" if input_only else "x", reserved)
     return names
 
 
@@ -135,7 +135,7 @@ def _parameters(
     reserved: set[str],
     learned: Mapping[str, Array],
 ) -> dict[str, Array]:
-    """Name the constants by their roles; equal ones share a name, 0 and 1 without a role become numbers."""
+    """Name the constants by their roles; equal constants of one role share a name, and 0 or 1 without a role becomes a number."""
     roles: dict[str, str] = {}
     for target, call in occurrences(draft.lines):
         for position, argument in enumerate(call.args):
@@ -165,7 +165,7 @@ def _parameters(
 
 
 def _role(call: Call, position: int, target: str, states: Mapping[int, str], fires: Mapping[str, Expression], draft: EquationsDraft) -> str:
-    """Return the name of a constant by its place in the equations; "" if it has no known role."""
+    """Return a name for a constant from its place in the equations; "" if it has no known role."""
     if call.function == "sub" and position == 1 and any(_is_compared(f, call) for f in fires.values()):
         return "threshold"
     if call.function == "div" and position == 1:

@@ -1,4 +1,4 @@
-"""The body of the loop: one time step of a graph, its states and delay lines as variables of the loop."""
+"""The body of the loop: one time step of a graph, with its states and delay lines as variables of the loop."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class LoopVariable:
     name
         Name in the body of its value from the previous step.
     start
-        The value before the first step, a name of the main graph.
+        Name in the main graph of its value before the first step.
     result
         Name in the body of its new value.
     shape
@@ -120,13 +120,13 @@ class ScanBody:
                 first = operation.before(key[1]) if isinstance(operation, Population) else np.zeros(())
                 start = self.starts.get(key) or self._expanded(first, line[0].shape, f"{key[0]}.{key[1]}.start")
             source = self.values[key]
-            for late in line:
-                result = self.body.node("Identity", source.name, hint=f"{late.name}_next")
-                self.carried.append(LoopVariable(late.name, start, result, late.shape))
-                source = late
+            for delayed in line:
+                result = self.body.node("Identity", source.name, hint=f"{delayed.name}_next")
+                self.carried.append(LoopVariable(delayed.name, start, result, delayed.shape))
+                source = delayed
 
     def _expanded(self, value: Array, shape: Shape, hint: str, field: tuple[str, str] | None = None) -> str:
-        """Return the name of `value`, the field `field` of the graph, for every sample, in the main graph."""
+        """Repeat `value` for every sample in the main graph and return the name; `field` is the field of the graph that holds it."""
         number = self.main.constants.floats(value, "number")
         if field is not None:
             self.main.constants.fields[field] = number

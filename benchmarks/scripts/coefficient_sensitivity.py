@@ -1,0 +1,205 @@
+"""Rankings and headline ratios when coefficients move by 30 %: ``python benchmarks/scripts/coefficient_sensitivity.py --json FILE``.
+
+Each group of coefficients of the cost model goes up and down, and every network is mapped again under the changed machine. Results are
+kept in the file, line by line, and a run goes on with those that it lacks; ``--tables`` prints the tables of what is there. All times are
+predicted.
+
+The groups but one are numbers of the machine's file. The last, what tiles compute, needs no change of the codelets: with all numbers of the
+machine's other costs divided by f, the step takes 1/f of what it takes with f times the cycles of all vertices.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Literal, TypeAlias
+
+from snnc.benchmarks.measure import DENSE, PUBLISHED, measure
+from snnc.benchmarks.nets import benchmark
+from snnc.benchmarks.reproduce.measured import measured_steps
+from snnc.compiler.machines import load_target
+from snnc.compiler.machines.target import Target
+
+Group: TypeAlias = Literal["vertices", "exchange rate", "fragments", "barriers", "links and host"]
+Key: TypeAlias = tuple[str, str, str, float]
+"""Network, strategy, group, factor."""
+
+SCALED: Final[Mapping[str, tuple[str, ...]]] = {
+    "exchange rate": ("/exchange_bytes_per_cycle",),
+    "fragments": ("fragment_cycles",),
+    "barriers": ("sync_cycles", "superstep_cycles", "link_sync_cycles"),
+    "links and host": ("/links.bytes_per_second", "/host.bytes_per_second", "/streaming.bytes_per_second"),
+}
+"""Keys of a machine's file that a group multiplies; those with a stroke are rates, which it divides."""
+VERTICES: Final = "vertices"
+GROUPS: Final = (VERTICES, *SCALED)
+FACTORS: Final = (1.3, 0.7)
+BASE: Final = "none"
+RANKED: Final = ("w1", "w1-ff", "shd-h2-a2.5", "nmnist-h2-a1", "dvs-conv", "clusters-10k")
+STRATEGIES: Final = ("snnc", "linear", "random", "greedy", "metis")
+TIED: Final = 1e-3
+"""Strategies whose steps differ by less share a rank."""
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """A headline ratio: the time of a network with a strategy, over that of another, or over measured or logged milliseconds."""
+
+    title: str
+    above: tuple[str, str]
+    below: tuple[str, str] | float
+
+
+TUNED_GPU: Final = next(step.ms for step in measured_steps() if step.net == "w1" and step.program == "prototype")
+"""Milliseconds of a step of W1, measured on a GPU with a program tuned to it."""
+RATIOS: Final = (
+    Ratio("dense program over sparse program (nmnist-h3, 0.5 %)", ("nmnist-h3-a5", DENSE), ("nmnist-h3-a0.5", "snnc")),
+    Ratio("published program over snnc's (logged-h2-a1)", ("logged-h2-a1", PUBLISHED), ("logged-h2-a1", "snnc")),
+    Ratio("model of the published program over its log (logged-h2-a1)", ("logged-h2-a1", PUBLISHED), 0.0),
+    Ratio("model of the published program over its log (logged-h5-a10)", ("logged-h5-a10", PUBLISHED), 0.0),
+    Ratio(f"IPU predicted over tuned GPU program measured (W1, {TUNED_GPU:g} ms)", ("w1", "snnc"), TUNED_GPU),
+    Ratio("weak scaling to 16 IPUs, efficiency (shd-n2, 5 %)", ("shd-x1-n2-a5", "snnc"), ("shd-x16-n2-a5", "snnc")),
+)
+"""Ratios of `snnc reproduce`'s claims; below 0.0: the log's milliseconds."""
+
+
+def changes(machine: Target, group: str, factor: float) -> dict[str, float]:
+    """Return the keys of a machine's file that change when the cost of `group` is multiplied by `factor`, with their new values.
+
+    For vertices all other groups are divided: :func:`time_factor` undoes that.
+    """
+    if group == BASE:
+        return {}
+    if group == VERTICES:
+        return {key: value for other in SCALED for key, value in changes(machine, other, 1 / factor).items()}
+    found = {}
+    for key in SCALED[group]:
+        name = key.removeprefix("/")
+        value: Any = machine
+        for part in name.split("."):
+            value = getattr(value, part, None)
+        if value is not None:
+            found[name] = value / factor if key.startswith("/") else value * factor
+    return found
+
+
+def time_factor(group: str, factor: float) -> float:
+    """Return what predicted times are multiplied by."""
+    return factor if group == VERTICES else 1.0
+
+
+def machine_file(base: str, changed: Mapping[str, float]) -> str:
+    """Return the text of a machine's file: `base` with other numbers."""
+    top = [f"{key} = {value!r}" for key, value in changed.items() if "." not in key]
+    tables = [f"[{key.split('.')[0]}]\n{key.split('.')[1]} = {value!r}" for key, value in changed.items() if "." in key]
+    return "\n".join([f'name = "{base}"', f'extends = "{base}"', *top, *tables, ""])
+
+
+def priced(net: str, strategy: str, group: str, factor: float) -> dict[str, Any]:
+    """Map `net` and return its predicted milliseconds, or why there are none."""
+    base = benchmark(net).target
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "machine.toml"
+        path.write_text(machine_file(base, changes(load_target(base), group, factor)))
+        row = measure(net, strategy, str(path))
+    milliseconds = row["step_ms"] * time_factor(group, factor) if row.get("fits") else None
+    return {"net": net, "strategy": strategy, "group": group, "factor": factor, "ms": milliseconds, "logged_ms": row.get("logged_ms")}
+
+
+def wanted(ranked: Sequence[str] = RANKED, ratios: Sequence[Ratio] = RATIOS) -> Iterator[Key]:
+    """Yield all that the tables need, network by network, the unchanged machine first."""
+    pairs = [(net, strategy) for net in ranked for strategy in STRATEGIES]
+    pairs += [pair for ratio in ratios for pair in (ratio.above, ratio.below) if isinstance(pair, tuple)]
+    for net, strategy in dict.fromkeys(pairs):
+        yield net, strategy, BASE, 1.0
+        for group in GROUPS:
+            for factor in FACTORS:
+                yield net, strategy, group, factor
+
+
+def ranks(milliseconds: Mapping[str, float | None]) -> dict[str, int]:
+    """Return the rank of each strategy that fits, the fastest first; ties share the better one."""
+    found = sorted((ms, name) for name, ms in milliseconds.items() if ms is not None)
+    placed: dict[str, int] = {}
+    for number, (ms, name) in enumerate(found, 1):
+        before = found[number - 2] if number > 1 else None
+        placed[name] = placed[before[1]] if before and ms <= before[0] * (1 + TIED) else number
+    return placed
+
+
+def read(path: Path) -> dict[Key, dict[str, Any]]:
+    """Return what a file of results holds."""
+    rows = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+    return {(row["net"], row["strategy"], row["group"], row["factor"]): row for row in rows}
+
+
+def rank_table(results: Mapping[Key, Mapping[str, Any]]) -> Iterator[str]:
+    """Yield the lines of a table of snnc's margin over the best baseline, and of what changes rank."""
+    yield "| network | order | best baseline over snnc | least and most, with ±30 % | what changes the order |"
+    yield "|---|---|---|---|---|"
+    for net in RANKED:
+        times = {case: _times(results, net, *case) for case in [(BASE, 1.0), *((g, f) for g in GROUPS for f in FACTORS)]}
+        base = times.pop((BASE, 1.0))
+        times = {case: found for case, found in times.items() if found.keys() == base.keys()}
+        if base.get("snnc") is None or len(base) < 2 or not times:
+            continue
+        order, margins = ranks(base), [_margin(found) for found in times.values()]
+        text = ", ".join(f"{rank} {name}" for name, rank in sorted(order.items(), key=lambda item: (item[1], item[0])))
+        other = [f"{group} x {factor}" for (group, factor), found in times.items() if ranks(found) != order]
+        yield f"| {net} | {text} | {_margin(base):.2f} | {min(margins):.2f} to {max(margins):.2f} | {', '.join(other) or 'nothing'} |"
+
+
+def _times(results: Mapping[Key, Mapping[str, Any]], net: str, group: str, factor: float) -> dict[str, float]:
+    found = {name: results.get((net, name, group, factor), {}).get("ms") for name in STRATEGIES}
+    return {name: ms for name, ms in found.items() if ms is not None}
+
+
+def _margin(milliseconds: Mapping[str, float]) -> float:
+    return min(ms for name, ms in milliseconds.items() if name != "snnc") / milliseconds["snnc"]
+
+
+def ratio_of(ratio: Ratio, results: Mapping[Key, Mapping[str, Any]], group: str, factor: float) -> float | None:
+    """Return the ratio under changed coefficients; None if a time is not there."""
+    above = results.get((*ratio.above, group, factor), {})
+    below = results.get((*ratio.below, group, factor), {}).get("ms") if isinstance(ratio.below, tuple) else ratio.below
+    below = above.get("logged_ms") if below == 0 else below
+    return above["ms"] / below if above.get("ms") and below else None
+
+
+def ratio_table(results: Mapping[Key, Mapping[str, Any]]) -> Iterator[str]:
+    """Yield the lines of a table of headline ratios: as predicted, and with each group 30 % higher and lower."""
+    yield f"| ratio | as predicted | {' | '.join(GROUPS)} |"
+    yield "|---" * (2 + len(GROUPS)) + "|"
+    for ratio in RATIOS:
+        base = ratio_of(ratio, results, BASE, 1.0)
+        if base is None:
+            continue
+        cells = []
+        for group in GROUPS:
+            moved = [ratio_of(ratio, results, group, factor) for factor in FACTORS]
+            cells.append(" / ".join("-" if value is None else f"{value:.2f}" for value in moved))
+        yield f"| {ratio.title} | {base:.2f} | {' | '.join(cells)} |"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--json", type=Path, required=True, help="results, one in a line; those that are there are kept")
+    parser.add_argument("--tables", action="store_true", help="only print the tables")
+    parser.add_argument("--only", nargs="+", metavar="NET", help="map these networks only")
+    arguments = parser.parse_args()
+    results = read(arguments.json)
+    for key in wanted():
+        if arguments.tables or key in results or (arguments.only and key[0] not in arguments.only):
+            continue
+        results[key] = row = priced(*key)
+        with arguments.json.open("a") as file:
+            file.write(json.dumps(row) + "\n")
+    print("\n".join((*rank_table(results), "", *ratio_table(results))))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,199 @@
+"""Loops in disassembled code: what ``objdump -dl`` prints -> natural loops with the instructions of a trip, by lines of source.
+
+A basic block ends at a branch or before the target of one. An edge to a block that dominates its own begin closes a natural loop: that
+block, and all from which the edge is reached without passing it. Instructions of inner loops do not count as an outer loop's own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Final
+
+import networkx as nx
+
+_FUNCTION: Final = re.compile(r"^[0-9a-f]+ <(.+)>:$")
+_LINE: Final = re.compile(r"^(/\S+):(\d+)(?: \(discriminator \d+\))?$")
+_INSTRUCTION: Final = re.compile(r"^\s+([0-9a-f]+):\s+(\S+)\s*(.*)$")
+_TARGET: Final = re.compile(r"\b([0-9a-f]+) <")
+_BRANCHES: Final = frozenset(("beq", "bne", "blt", "bge", "bltu", "bgeu"))
+
+
+@dataclass(frozen=True)
+class Instruction:
+    """One instruction: where it lies, its name, its operands as text, and the line of source that it comes from (0: unknown)."""
+
+    address: int
+    name: str
+    operands: str
+    line: int
+
+    @property
+    def branches(self) -> bool:
+        """Whether it goes on here or elsewhere."""
+        return self.name in _BRANCHES
+
+    @property
+    def jumps(self) -> bool:
+        """Whether it goes on elsewhere in every case and does not come back: no call."""
+        return self.name in ("jal", "jalr") and self.operands.split(",")[0].strip() == "zero"
+
+    @property
+    def calls(self) -> bool:
+        """Whether it calls a function."""
+        return self.name in ("jal", "jalr") and not self.jumps
+
+    @property
+    def target(self) -> int | None:
+        """Where a branch or a direct jump goes."""
+        found = _TARGET.search(self.operands) if self.branches or self.jumps else None
+        return int(found.group(1), 16) if found else None
+
+
+@dataclass(frozen=True)
+class CodeLoop:
+    """A natural loop.
+
+    Attributes
+    ----------
+    function
+        The function that holds it, as the disassembler writes it.
+    own
+        Instructions that are in no inner loop, by the first address of their block.
+    edges
+        Between blocks of the loop; an inner loop is one block, without instructions, at the address where it begins.
+    head, latches
+        The block where a trip begins, and those where it ends.
+    innermost
+        Whether it holds no other loop.
+    """
+
+    function: str
+    own: Mapping[int, tuple[Instruction, ...]]
+    edges: tuple[tuple[int, int], ...]
+    head: int
+    latches: tuple[int, ...]
+    innermost: bool
+
+    @property
+    def lines(self) -> frozenset[int]:
+        """Lines of source that its own instructions come from."""
+        return frozenset(i.line for block in self.own.values() for i in block)
+
+    @property
+    def calls(self) -> int:
+        """Calls among its own instructions."""
+        return sum(i.calls for block in self.own.values() for i in block)
+
+    @property
+    def countable(self) -> bool:
+        """Whether it has one way in: trips of other loops cannot be counted."""
+        return bool(nx.is_directed_acyclic_graph(nx.DiGraph(self.edges)))
+
+    def trip(self, weigh: Callable[[Instruction], float] = lambda _: 1.0) -> tuple[float, float]:
+        """Return the weight of the lightest and of the heaviest way from the begin of a trip to its end."""
+        weights = {block: sum(map(weigh, code)) for block, code in self.own.items()}
+        graph = nx.DiGraph(self.edges)
+        graph.add_node(self.head)
+        least, most = {self.head: weights[self.head]}, {self.head: weights[self.head]}
+        for block in nx.topological_sort(graph):
+            before = [b for b in graph.predecessors(block) if b in least]
+            if block == self.head or not before:
+                continue
+            least[block] = min(least[b] for b in before) + weights[block]
+            most[block] = max(most[b] for b in before) + weights[block]
+        return min(least[b] for b in self.latches), max(most[b] for b in self.latches)
+
+
+def parse(text: str, source: str = "") -> dict[str, list[Instruction]]:
+    """Read what ``objdump -dl --no-show-raw-insn -M no-aliases`` prints: instructions of each function.
+
+    Lines of files whose name does not end in `source` count as unknown. Local labels (names that begin with a dot) begin no function.
+    """
+    functions: dict[str, list[Instruction]] = {}
+    here: list[Instruction] = []
+    line = 0
+    for row in text.splitlines():
+        if (named := _FUNCTION.match(row)) and not named.group(1).startswith("."):
+            here, line = functions.setdefault(named.group(1), []), 0
+        elif placed := _LINE.match(row):
+            line = int(placed.group(2)) if placed.group(1).endswith(source) else 0
+        elif found := _INSTRUCTION.match(row):
+            here.append(Instruction(int(found.group(1), 16), found.group(2), found.group(3), line))
+    return functions
+
+
+def loops(function: str, code: Sequence[Instruction]) -> Iterator[CodeLoop]:
+    """Yield the natural loops of a function; code that no path reaches is left out."""
+    if not code:
+        return
+    blocks, graph = _blocks(code)
+    start = code[0].address
+    reached = graph.subgraph({start} | nx.descendants(graph, start))
+    dominators = nx.immediate_dominators(reached, start)
+    bodies: dict[int, set[int]] = {}
+    latches: dict[int, list[int]] = {}
+    for source, target in reached.edges:
+        if _dominates(target, source, dominators, start):
+            bodies.setdefault(target, {target}).update(_body(reached, target, source))
+            latches.setdefault(target, []).append(source)
+    for head, body in bodies.items():
+        yield _loop(function, blocks, reached, head, body, latches[head], bodies)
+
+
+def _blocks(code: Sequence[Instruction]) -> tuple[dict[int, tuple[Instruction, ...]], nx.DiGraph]:
+    inside = {i.address for i in code}
+    begins = {code[0].address} | {i.target for i in code if i.target in inside}
+    begins |= {after.address for i, after in pairwise(code) if i.branches or i.jumps}
+    blocks: dict[int, list[Instruction]] = {}
+    at = code[0].address
+    for instruction in code:
+        at = instruction.address if instruction.address in begins else at
+        blocks.setdefault(at, []).append(instruction)
+    graph = nx.DiGraph()
+    graph.add_nodes_from(blocks)
+    order = sorted(blocks)
+    for block, following in zip(order, [*order[1:], None], strict=True):
+        last = blocks[block][-1]
+        if last.target in inside:
+            graph.add_edge(block, last.target)
+        if following is not None and not last.jumps:
+            graph.add_edge(block, following)
+    return {block: tuple(found) for block, found in blocks.items()}, graph
+
+
+def _dominates(one: int, other: int, dominators: Mapping[int, int], start: int) -> bool:
+    while other not in (one, start):
+        other = dominators[other]
+    return other == one
+
+
+def _body(graph: nx.DiGraph, head: int, latch: int) -> set[int]:
+    """All from which `latch` is reached without passing `head`."""
+    found, waiting = {head}, [latch]
+    while waiting:
+        block = waiting.pop()
+        if block not in found:
+            found.add(block)
+            waiting += graph.predecessors(block)
+    return found
+
+
+def _loop(
+    function: str,
+    blocks: Mapping[int, tuple[Instruction, ...]],
+    graph: nx.DiGraph,
+    head: int,
+    body: Collection[int],
+    latches: Iterable[int],
+    bodies: Mapping[int, set[int]],
+) -> CodeLoop:
+    inner = {h: found for h, found in bodies.items() if h != head and h in body and found < set(body)}
+    outermost = {h: found for h, found in inner.items() if not any(h in other and h != o for o, other in inner.items())}
+    place = {block: next((h for h, found in outermost.items() if block in found), block) for block in body}
+    own = {p: () if p in outermost else blocks[p] for p in sorted(set(place.values()))}
+    edges = {(place[a], place[b]) for a, b in graph.edges if a in body and b in body and b != head and place[a] != place[b]}
+    ends = tuple(sorted({place[latch] for latch in latches}))
+    return CodeLoop(function, own, tuple(sorted(edges)), head, ends, not inner)
