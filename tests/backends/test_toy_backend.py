@@ -40,7 +40,7 @@ def test_commands_know_it(place):
     assert "largest difference from the reference: 0" in said
     took = "from snnc.options.table import RULES, taken_by; from snnc.backends.registry import backend_of; script = backend_of('script'); "
     took += "print(*(name for name in RULES if taken_by(name, script) == 'yes'))"
-    assert tried(place, took).split() == ["steps", "batch", "loss", "dt", "detach", "input_kind"]
+    assert tried(place, took).split() == ["batch", "steps", "loss", "dt", "detach", "input_kind"]
 
 
 def test_a_name_that_is_nearly_its_own_is_understood(place):

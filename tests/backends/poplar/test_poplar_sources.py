@@ -28,6 +28,7 @@ from snnc.compiler.losses import parse_loss
 from snnc.compiler.losses.optimizers import Adam
 from snnc.compiler.lowering.lower import lower
 from snnc.compiler.neurons.library import LIF
+from snnc.compiler.tiles.losses import LossShape
 from snnc.compiler.tiles.mapper import make_plan
 
 SOURCES = ("host.cpp", "codelets.cpp")
@@ -212,7 +213,7 @@ def test_cmake_builds_an_executable_that_trains(tmp_path):
 
 def test_an_unknown_loss_is_refused():
     with pytest.raises(UnsupportedOnPoplarError, match="no Poplar template"):
-        loss_context(SimpleNamespace(name="hinge"), batch=1, steps=1, classes=2, workers=6)
+        loss_context(SimpleNamespace(name="hinge"), LossShape(), batch=1, steps=1, workers=6)
 
 
 def test_a_library_of_others_is_refused(tmp_path):
