@@ -60,9 +60,3 @@ def test_regression_reports_its_loss_and_no_accuracy():
 def test_targets_that_do_not_fit_are_refused(loss, targets, error):
     with session(loss) as made, pytest.raises(error):
         made.fit(X, targets)
-
-
-def test_the_poptorch_package_refuses_losses_that_its_script_does_not_compute():
-    net = snnc.Sequential(5, snnc.Dense(7), snnc.LIF(), snnc.Dense(6), snnc.LI())
-    with pytest.raises(snnc.SnncError, match=r"SNNC-E430.*composed loss"):
-        snnc.compile(net, "poptorch", loss="ce_last_membrane", steps=STEPS, batch=2)

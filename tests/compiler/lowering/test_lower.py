@@ -95,7 +95,7 @@ def test_every_buffer_that_an_operation_names_exists():
         for field in dataclasses.fields(op):
             value = getattr(op, field.name)
             names = [value.buffer] if isinstance(value, BufferValue) else value if isinstance(value, tuple) else [value]
-            if field.name not in ("connection", "population", "output", "offset"):
+            if field.name not in ("connection", "population", "output", "offset", "half"):
                 assert all(name is None or name in program.buffers for name in names), op
 
 
