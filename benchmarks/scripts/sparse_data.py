@@ -15,7 +15,7 @@ CHANNELS, WORDS, SECONDS = 700, 20, 1.0
 
 
 def strokes(samples: int, seed: int, steps: int = 20, points: int = 6, noise: float = 0.001) -> tuple[np.ndarray, np.ndarray]:
-    """Spikes [samples, T, 2312] and kinds: a pen moves along four corners, which a kind has, with jitter; what lies behind it turns off.
+    """Spikes [samples, T, 2312] and kinds: a pen moves with jitter along the four corners of its kind; the trail it leaves turns off.
 
     The pen makes `points` in a step; each pixel of a step is noise with probability `noise`.
     """

@@ -40,7 +40,7 @@ def scaled(net: PoplarNetwork) -> bool:
 
 
 def keeps_remainder(net: PoplarNetwork) -> bool:
-    """Return whether what rounding of float16 weights loses is kept."""
+    """Return whether float16 weights keep their rounding remainder in float32."""
     return net.program.rounding is not None and net.program.rounding.kind == "master"
 
 

@@ -79,7 +79,7 @@ def schedule_text(schedule: Callable[[int], float]) -> str | None:
 
 
 FUNCTION: Final = "function"
-"""How a checkpoint names a function that is no schedule."""
+"""Name of a function that is not a schedule, in checkpoints."""
 
 
 def value_text(value: Scheduled) -> str:
