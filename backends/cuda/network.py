@@ -114,6 +114,12 @@ def network_context(
     return context, steps.connections.tables.tables
 
 
+def launches_of(program: StepProgram, precision: Precision = "float32") -> list[Launch]:
+    """Return the launches of a training step, or of a forward pass if `program` does not train, without emitting anything."""
+    steps, trains = Steps(SequenceStorage(program), precision), program.optimizer is not None
+    return _all_launches(steps, LaunchPlan(steps, SequenceCalls(steps, precision), trains), trains)
+
+
 def _session_state(buffers: Buffers, gradients: Gradients, learned: list[str], record: str | None) -> Context:
     """What a session holds: fields that kernels see, its own members, and how it sets them up, lays them out and binds them."""
     steps, plan, prepared = buffers.steps, buffers.plan, gradients.sequence_calls.prepared.values()

@@ -222,13 +222,15 @@ def test_predicted_and_measured_have_columns_of_their_own(monkeypatch, no_gpu, t
     (row,) = json.loads((tmp_path / "rows.json").read_text())["rows"]
     assert [(one["kind"], one["target"], one["ms"]) for one in row["ipu"]] == [("predicted", "gc200", 1.3), ("predicted", "bow", 1.3)]
     assert row["log"] == {"kind": "measured", "by": "its authors", "ms": 4.0}
+    predicted = row["gpu_predicted"]
+    assert (predicted["kind"], predicted["target"], predicted["steps"]) == ("predicted", "NVIDIA H100 SXM", 100)
+    assert 0 < predicted["ms"] < 100
     assert row["gpu"]["kind"] == "not measured"
     assert row["gpu"]["reason"].startswith("no GPU: there is no CUDA driver")
     head, first, *rest = capsys.readouterr().out.splitlines()
-    assert [head.index(name) for name in ("IPU ms, predicted", "IPU ms, log", "GPU ms, measured")] == sorted(
-        head.index(name) for name in ("IPU ms, predicted", "IPU ms, log", "GPU ms, measured")
-    )
-    assert first.split()[-4:] == ["1.3", "4", "not", "measured"]
+    places = [head.index(name) for name in ("IPU ms, predicted", "IPU ms, log", "GPU ms, predicted", "GPU ms, measured")]
+    assert places == sorted(places)
+    assert first.split()[-5:] == ["1.3", "4", f"{predicted['ms']:.4g}", "not", "measured"]
     assert any(line.startswith("GPU: not measured: no GPU") for line in rest)
 
 
