@@ -54,6 +54,7 @@ FIXED: Final = (
     "recurrent_exchange.cuh",
     "recurrent_float32.cuh",
     "recurrent_loop.cuh",
+    "recurrent_memory.cuh",
     "recurrent_mma.cuh",
     "warpgroups.cuh",
     "whole_convolutions.cu",
