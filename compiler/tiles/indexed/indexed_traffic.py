@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from snnc.compiler.ir.arrays.sizes import FLOAT
 from snnc.compiler.tiles.exchange.traffic import ExchangeTraffic, Layout, common
-from snnc.compiler.tiles.indexed.indexed_links import IndexedLink, Side
+from snnc.compiler.tiles.indexed.indexed_links import Side
 from snnc.compiler.tiles.indexed.indexed_owners import Ownership
 from snnc.compiler.tiles.indexed.owners import owner_count
 from snnc.compiler.tiles.indexed.tables import Pieces
@@ -19,50 +19,74 @@ from snnc.compiler.tiles.placement.tile_range import TileRange
 
 
 def deltas_by_rows(layout: Layout, traffic: ExchangeTraffic) -> None:
-    """Before B1: add the deltas of targets that tiles of their sources read."""
-    for layer in layout.problem.network.layers:
+    """Before B1: add the deltas of targets that tiles of their sources read.
+
+    A tile receives a delta once for all its vertices: connections between the same populations share rows, and rows that a dense
+    connection reads anyway cost nothing.
+    """
+    problem = layout.problem
+    for layer in problem.network.layers:
+        whole = {(target, port) for target, port in problem.whole_deltas_into(layer) if problem.delta_bytes(target, port) == FLOAT}
+        rows: dict[tuple[str, int], list[Link]] = {}
         for link in layer.outgoing:
-            if link.indexed is None or not link.input_gradient:
+            if link.indexed is not None and link.input_gradient:
+                rows.setdefault((link.target, link.port), []).append(link)
+        for target, links in rows.items():
+            reader = layout.range_of(layer)
+            if not layout.exact:
+                for link in links:
+                    _estimate_rows(layout, traffic, link, layer, target in whole)
                 continue
-            reader, writer = layout.range_of(layer), layout.range_by_id(link.target)
-            if layout.exact:
-                _read_rows(layout, traffic, link, link.indexed, reader, writer)
-            else:
-                amounts = layout.holdings(layer)(link.indexed, "source").total
-                traffic.add(reader.tiles, FLOAT * reader.tile_samples * amounts["read"], amounts["pieces"])
+            if target not in whole:
+                _read_rows(layout, traffic, links, reader)
+            for link in links:
+                if link.chooses:  # the numbers of the chosen entries are its own
+                    _read_rows(layout, traffic, [link], reader)
 
 
-def _read_rows(layout: Layout, traffic: ExchangeTraffic, link: Link, indexed: IndexedLink, reader: TileRange, writer: TileRange) -> None:
-    tile, row = _tile_rows(indexed, reader, link.outputs)
+def _estimate_rows(layout: Layout, traffic: ExchangeTraffic, link: Link, layer: Layer, whole: bool) -> None:
+    """Add rows by their expected numbers; those of several connections are expected to differ."""
+    assert link.indexed is not None
+    reader, times = layout.range_of(layer), (not whole) + link.chooses
+    amounts = layout.holdings(layer)(link.indexed, "source").total
+    traffic.add(reader.tiles, times * FLOAT * reader.tile_samples * amounts["read"], times * amounts["pieces"])
+
+
+def _read_rows(layout: Layout, traffic: ExchangeTraffic, links: Sequence[Link], reader: TileRange) -> None:
+    """Add what the tiles of `reader` read of the population that `links` lead to: each row that one of them needs, once."""
+    writer = layout.range_by_id(links[0].target)
+    tile, row = _tile_rows(links, reader)
     home = np.searchsorted(np.cumsum(writer.neurons), row, side="right")
     begins = np.ones(len(row), bool)  # consecutive rows of a tile are sent as one piece
     begins[1:] = (np.diff(row) != 1) | (np.diff(tile) != 0) | (np.diff(home) != 0)
     rows, pieces = (np.bincount(tile[some], minlength=reader.width) for some in (slice(None), begins))
-    times = 2 if link.chooses else 1  # deltas, and for a maximum the numbers of the chosen entries
     for r, wanted in enumerate(reader.samples):
         for w, written in enumerate(writer.samples):
             overlap = common(wanted, written)
             if not overlap:
                 continue
             whole = overlap == written[1]
-            size = float(times * FLOAT * overlap)
-            traffic.add(reader.of(r), size * rows, times * (pieces if whole else rows))
+            size = float(FLOAT * overlap)
+            traffic.add(reader.of(r), size * rows, pieces if whole else rows)
             local = home - tile == reader.starts[r] - writer.starts[w]
             if local.any():
                 own = [np.bincount(tile[local & some], minlength=reader.width) for some in (True, begins if whole else True)]
-                traffic.add(reader.of(r), -size * own[0], -times * own[1])
+                traffic.add(reader.of(r), -size * own[0], -own[1])
             _rows_over_links(layout, traffic, reader.starts[r] + tile, writer.starts[w] + home, row, size)
-    traffic.sent[writer.tiles] += times * FLOAT * writer.tile_samples * writer.tile_neurons
+    traffic.sent[writer.tiles] += FLOAT * writer.tile_samples * writer.tile_neurons
 
 
-def _tile_rows(indexed: IndexedLink, reader: TileRange, outputs: int) -> tuple[Ints, Ints]:
+def _tile_rows(links: Sequence[Link], reader: TileRange) -> tuple[Ints, Ints]:
     """Return the tile (its index in a replica) and the target of every row that a tile reads, without repetitions."""
-    targets = indexed.tables("source", reader).targets
     tile_of_group = np.repeat(np.arange(reader.width), column_groups(reader.neurons, reader.columns))
-    owner, row = _spread(targets)
-    keys = np.sort(tile_of_group[owner] * outputs + row)
-    tile, found = np.divmod(keys[np.append(True, np.diff(keys) != 0)[: len(keys)]], outputs)
-    return tile, found
+    outputs, found = links[0].outputs, []
+    for link in links:
+        assert link.indexed is not None
+        owner, row = _spread(link.indexed.tables("source", reader).targets)
+        found.append(tile_of_group[owner] * outputs + row)
+    keys = np.sort(np.concatenate(found))
+    tile, row = np.divmod(keys[np.append(True, np.diff(keys) != 0)[: len(keys)]], outputs)
+    return tile, row
 
 
 def _spread(pieces: Pieces) -> tuple[Ints, Ints]:
