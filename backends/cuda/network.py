@@ -122,13 +122,13 @@ def _session_state(buffers: Buffers, gradients: Gradients, learned: list[str], r
             *buffers.fields(),
             {"comment": "Parameters.", "lines": _pointers(steps, learned)},
             _group("Connections.", steps.connections.fields),
-            *([_group("Spikes that sources send in a step.", steps.limits.fields())] if steps.limits.sources else []),
-            _group("Sums over all steps of what comes from outside of a recurrence.", plan.fields),
+            *([_group("Spikes that sources send in one step.", steps.limits.fields())] if steps.limits.sources else []),
+            _group("Currents from outside a recurrence, at all steps.", plan.fields),
         ],
         "members": [
             *buffers.members(),
             _group("Parameters.", _parameters(steps.program)),
-            _group("Weights as products read them.", [p.member for p in prepared]),
+            _group("Copies of weights in the layouts that the products read.", [p.member for p in prepared]),
         ],
         "setup": _setup(steps.storage, buffers, learned),
         "layout": [

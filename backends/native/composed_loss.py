@@ -10,9 +10,9 @@ from snnc.compiler.losses.composed import Composed
 from snnc.compiler.losses.term import Term
 
 _STEPS = {
-    "last": ("last_step", "The last step."),
-    "max": ("step_of_maximum", "The first step that holds the maximum."),
-    "first_spike": ("first_spike", "The first step with a spike; the last one without any."),
+    "last": ("last_step", "Last step."),
+    "max": ("step_of_maximum", "First step with the maximum."),
+    "first_spike": ("first_spike", "First step with a spike; the last step if there is none."),
 }
 
 

@@ -17,7 +17,7 @@ from snnc.backends.runtime.errors import MemoryNeededError
 
 ROOM_PART: Final = 8
 ROOM: Final = 1 + 1 / ROOM_PART
-"""Growing lists make this part (one in so many) more room than they need."""
+"""A growing list reserves one part in this many more room than it needs."""
 BUSY: Final = 2.0
 """Assumed activity of a block of steps relative to the whole sequence."""
 BLOCK_ROWS: Final = 512

@@ -106,7 +106,9 @@ def _deltas(
         if sends_deltas(links, port):
             half = sends_halves(links, port)
             made = f'layout.{"half_" if half else ""}matrix({population.id}, "d_{current}")'
-            values[f"sent{port}"] = f"Layout::own({assembly.variable('Matrix', f'd_{current}', made, 'the same, for its sources')}, b)"
+            values[f"sent{port}"] = (
+                f"Layout::own({assembly.variable('Matrix', f'd_{current}', made, 'the same gradient, for its sources')}, b)"
+            )
             sent.append({"name": f"sent{port}[c * samples + s]", "value": f"d_i{port}"})
     return sent
 
@@ -114,7 +116,7 @@ def _deltas(
 def _shown(assembly: Assembly, population: PopulationInfo, neurons: int, code: BackwardCode, values: Values, stores: list[Body]) -> None:
     """Keep the gradient of a current of all steps, for a caller that reads it."""
     (port,), name = code.ports, f"d_{population.id}"
-    cells = assembly.cells(population.id, name, "STEPS", f"gradient of what {population.label} reads")
+    cells = assembly.cells(population.id, name, "STEPS", f"gradient of the values that {population.label} reads")
     values[f"shown{port}"] = f"{cells}[b.index]"
     stores.append({"name": f"shown{port}[(static_cast<unsigned long>(s) * steps + t) * count + c]", "value": f"d_i{port}"})
     shape, order = f"{{STEPS, BATCH, {neurons}}}", f"order_of_records({population.id}, STEPS, BATCH)"

@@ -22,11 +22,11 @@ from snnc.compiler.tiles.vertices.loops import LoopsByPlace
 from snnc.compiler.tiles.vertices.vertex_spec import VertexSpec
 
 TITLES: Final = {
-    "forward": "One step: currents, equations, what is sent and recorded.",
-    "gather": "Adds a further window to the currents.",
-    "backward": "The adjoint of one step, and what it adds to gradients.",
-    "source_gradient": "Adds what the targets' deltas mean for the outputs of the block.",
-    "weight_round": "Adds a further window to the weight gradients.",
+    "forward": "One step: currents, neuron equations, sent and recorded outputs.",
+    "gather": "Adds the spikes of a further window to the currents.",
+    "backward": "Adjoint of one step, and its contributions to the gradients.",
+    "source_gradient": "Propagates the targets' deltas to the gradients of the block's outputs.",
+    "weight_round": "Adds the entries of a further window to the weight gradients.",
 }
 """Comments of the vertices of blocks."""
 
@@ -48,7 +48,7 @@ def add_to_blocks(
 
 
 def clock_values(net: PoplarNetwork, population: str, *, forward: bool) -> Values:
-    """The time and the data of a block's vertex."""
+    """Return the fields that locate a block's vertex in time, and its sizes."""
     return {
         "k": "second_clock[b.tile]",
         "stage": (net.forward_stages if forward else net.stages)[population],
@@ -131,7 +131,7 @@ def _ports(net: PoplarNetwork, assembly: Assembly, population: PopulationInfo, v
             starts.append(parameter_place(f"bias{index}_{n}", one))
         ports.append({"index": index, "assign": "+=" if rounds else "=", "start": " + ".join(starts) or "0.0f", "rounds": rounds})
         if rounds:
-            assembly.loop("start", zeroed(population.id, cells, "currents at zero"))
+            assembly.loop("start", zeroed(population.id, cells, "sets currents to zero"))
     return ports
 
 

@@ -23,9 +23,9 @@ from snnc.compiler.tiles.vertices.control_vertices import ZERO_VERTEX
 from snnc.compiler.tiles.vertices.parameter_vertices import sum_pieces, sum_private
 
 SIDE_TABLES: Final = 6
-"""Tables of plan.bin for one side of a connection."""
+"""Tables in plan.bin for one side of a connection."""
 SHARED_SUMS: Final = "shared_sums"
-"""The sequence in which workers add up what groups hold of gradients."""
+"""Compute sets in which workers sum the groups' parts of gradients, in order."""
 _POPLAR_TYPES: Final = {2: "poplar::UNSIGNED_SHORT", 4: "poplar::UNSIGNED_INT"}
 
 
@@ -107,14 +107,14 @@ def _add_choices(net: PoplarNetwork, assembly: Assembly, found: IndexedConnectio
     id_, target = found.connection.id, found.connection.target
     bus = net.buses[id_]
     if bus.kind == "events":
-        seen = assembly.cells(target, f"{id_}_seen", "1", "first entry that spiked")
+        seen = assembly.cells(target, f"{id_}_seen", "1", "first entry with a spike")
         if net.limited(bus):
             assembly.loop("start", zeroed(target, seen, "nothing seen"))
     else:
         assembly.variable("Sums", f"{id_}_best", f'layout.block_rows({target}, "{id_}_best", 1)', "largest value so far")
     if found.source is not None:
         assembly.cells(target, f"{id_}_chosen", "1", "first entry of the largest value")
-        assembly.variable("Matrix", f"{id_}_winner", f'layout.matrix({target}, "{id_}_winner")', "the same, for its source")
+        assembly.variable("Matrix", f"{id_}_winner", f'layout.matrix({target}, "{id_}_winner")', "the same entries, for the source")
 
 
 def zeroed(population: str, cells: str, comment: str) -> VertexLoop:
@@ -143,10 +143,10 @@ def _add_side(assembly: Assembly, name: str, population: str, tables: IndexTable
 def _add_theta(net: PoplarNetwork, assembly: Assembly, found: IndexedConnection, at: int) -> None:
     connection, id_, target = found.connection, found.connection.id, found.connection.target
     owners = f"{id_}_owners"
-    assembly.variable("std::vector<Owner>", owners, f"owners_of(tables[{at}])", "who updates which weights")
+    assembly.variable("std::vector<Owner>", owners, f"owners_of(tables[{at}])", "owners of the weights: they update them")
     _owned(assembly, owners, f"{id_}_theta", f"weights and biases of {connection.label}")
     for side in _sides(found):
-        assembly.variable("Parts", f"{side}_copy", f'{side}.copies(graph, "{side}_copy")', "what each group uses of them")
+        assembly.variable("Parts", f"{side}_copy", f'{side}.copies(graph, "{side}_copy")', "copy of the weights that each group uses")
         assembly.refresh.append(f"to_readers.add({side}.from({id_}_theta.all), {side}_copy.all);")
     _shown(net, assembly, found, "PARAMETER", "", "theta", at + 1, writable=True)
     if not net.weight_gradient(id_):
@@ -155,10 +155,10 @@ def _add_theta(net: PoplarNetwork, assembly: Assembly, found: IndexedConnection,
     assembly.forget("backward", sums)
     workers = net.plan.target.workers
     _owned(assembly, owners, f"d_{id_}_total", "their sums")
-    _owned(assembly, owners, f"d_{id_}_rest", "what all workers but the first summed", workers - 1)
+    _owned(assembly, owners, f"d_{id_}_rest", "sums of all workers but the first", workers - 1)
     assembly.forget(SHARED_SUMS, f"d_{id_}_rest")
     assembly.variable(
-        "Shares", f"{id_}_shares", f"Shares({target}, {id_}_in, {owners}, {sums})", "what groups hold of each owner's gradient"
+        "Shares", f"{id_}_shares", f"Shares({target}, {id_}_in, {owners}, {sums})", "the groups' parts of each owner's gradient"
     )
     _shown(net, assembly, found, "GRADIENT", "d_", "total", at + 1, writable=False)
     _add_sums(net, assembly, found, sums)

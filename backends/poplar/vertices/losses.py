@@ -44,7 +44,10 @@ def add_loss(net: PoplarNetwork, assembly: Assembly) -> Body:
     assembly.variable("Tensor", "lr", f'layout.on_tile(poplar::FLOAT, {{1}}, "lr", {_TILE})', "learning rate")
     assembly.variable("Tensor", "optimizer_step", f'layout.on_tile(poplar::INT, {{1}}, "optimizer_step", {_TILE})')
     assembly.variable(
-        "Tensor", "rates", f'layout.on_tile(poplar::FLOAT, {{{rate_numbers(net)}}}, "rates", {_TILE})', "what the update reads"
+        "Tensor",
+        "rates",
+        f'layout.on_tile(poplar::FLOAT, {{{rate_numbers(net)}}}, "rates", {_TILE})',
+        "step sizes and bias corrections, read by the updates",
     )
     assembly.tensors += [
         'tensor("loss", SNNC_RESULT, {1}, loss, {}, false);',
@@ -70,9 +73,9 @@ def _add_factor(net: PoplarNetwork, assembly: Assembly) -> None:
         return
     numbers = {
         "loss_scale": ("FLOAT", "factor of the loss's gradient"),
-        "gradient_scale": ("FLOAT", "factor of the last gradients"),
-        "good_updates": ("INT", "updates since the factor changed"),
-        "skipped_updates": ("INT", "updates that were skipped, because a gradient was not finite"),
+        "gradient_scale": ("FLOAT", "loss scale of the last gradients"),
+        "good_updates": ("INT", "updates since the loss scale changed"),
+        "skipped_updates": ("INT", "updates skipped because a gradient was not finite"),
     }
     for name, (kind, about) in numbers.items():
         assembly.variable("Tensor", name, f'layout.on_tile(poplar::{kind}, {{1}}, "{name}", {_TILE})', about)
@@ -91,7 +94,7 @@ def _add_targets(net: PoplarNetwork, assembly: Assembly, shape: LossShape) -> No
         assembly.variable("Tensor", "labels", 'spread_samples(poplar::INT, "labels", loss_tiles)', "class of each sample")
         return
     made = f'layout.on_tiles(loss_tiles, poplar::FLOAT, "targets", {shape.targets(net.plan.steps)})'
-    assembly.variable("Parts", "targets", made, "what the loss of each sample compares with")
+    assembly.variable("Parts", "targets", made, "targets of each sample")
 
 
 def _target_input(loss: Loss | None, shape: LossShape) -> str:
@@ -108,7 +111,7 @@ def _add_vertices(net: PoplarNetwork, assembly: Assembly, population: str, recor
 
     def add(compute_set: str, vertex: VertexSpec, values: Mapping[str, object]) -> None:
         fields = connected(vertex, values)
-        loop = ("one vertex a sample", "std::size_t", "i", "samples_of(BATCH)", compute_set, class_name(vertex), "loss_tiles.at(i, 0)")
+        loop = ("one vertex per sample", "std::size_t", "i", "samples_of(BATCH)", compute_set, class_name(vertex), "loss_tiles.at(i, 0)")
         assembly.loop("loss", VertexLoop(*loop, fields))
 
     for name, found in (("class_offset", f"class_offsets({population}, STEPS)"), ("class_stride", f"class_strides({population})")):

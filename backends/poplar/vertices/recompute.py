@@ -17,11 +17,11 @@ from snnc.compiler.ir.step_program import PopulationInfo
 from snnc.compiler.tiles.vertices.boundary_vertices import boundary
 
 KEPT: Final = "STEPS_KEPT"
-"""C++ name of the most steps of a segment."""
+"""C++ name of the maximum number of steps of a segment."""
 SAVE: Final = "save_states"
 RESTORE: Final = "restore_states"
-"""Compute sets of recompute."""
-TITLES: Final = {SAVE: "keeps", RESTORE: "brings back"}
+"""Compute sets that save and restore boundaries."""
+TITLES: Final = {SAVE: "saves", RESTORE: "restores"}
 
 
 def keeps_history(net: PoplarNetwork, population: PopulationInfo, index: int) -> bool:
@@ -41,7 +41,7 @@ def state_cells(net: PoplarNetwork, assembly: Assembly, population: PopulationIn
         return assembly.cells(population.id, initial, "1", "its initial values"), "1"
     assembly.forget("forward", assembly.cells(population.id, buffer, f"{KEPT} + 1" if history else "1", shown))
     slots = boundary_slots(net)
-    return assembly.cells(population.id, f"{buffer}_boundary", slots, "the same at boundaries of segments"), slots
+    return assembly.cells(population.id, f"{buffer}_boundary", slots, "the same values at boundaries of segments"), slots
 
 
 def boundary_slots(net: PoplarNetwork) -> str:
@@ -115,11 +115,11 @@ def _add_boundary(net: PoplarNetwork, assembly: Assembly, population: Population
     vertex, shown = boundary(net.costs, len(net.step(population.id).states), sent), f"{population.id} {population.label}"
     given = connected(vertex, values)
     body: Body = {"copies": copies, "slot": _boundary_slot(net)}
-    name = assembly.codelet(vertex, "What a segment begins with, to a boundary or back.", shown, given, body)
+    name = assembly.codelet(vertex, "Saves the initial values of a segment at a boundary, or restores them.", shown, given, body)
     assembly.loop(
         "recompute",
         VertexLoop(
-            f"{shown}: {TITLES[compute_set]} what a segment begins with",
+            f"{shown}: {TITLES[compute_set]} the initial values of a segment",
             "Block",
             "b",
             f"{population.id}.blocks",
@@ -137,7 +137,7 @@ def _both(name: str, kept: str, now: str) -> dict[str, object]:
 
 def _sent(net: PoplarNetwork, assembly: Assembly, population: PopulationInfo, store: Store, index: int) -> tuple[dict[str, object], Body]:
     """Add storage for the values that a block sent last, which relays read in the first iteration of the next segment."""
-    name, kept, label = store.buffer, f"{store.buffer}_boundary", f"what {population.label} sent last, at boundaries"
+    name, kept, label = store.buffer, f"{store.buffer}_boundary", f"last values sent by {population.label}, at boundaries"
     if store.kind != "events":
         assembly.forget("forward", assembly.cells(population.id, kept, boundary_slots(net), label))
         return _both(f"sent{index}", f"{kept}[b.index]", f"own_values({name}_now, {population.id}, b)"), {

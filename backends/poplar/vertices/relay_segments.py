@@ -60,7 +60,9 @@ def keep_count(net: PoplarNetwork, assembly: Assembly, name: str) -> None:
     """Declare a copy of what the first run of the sequence counted."""
     if net.plan.segments.reruns:
         made = assembly.variables[name]
-        assembly.variable(made.type, f"{name}_first", made.value.replace(f'"{name}"', f'"{name}_first"'), "as the first run left it")
+        assembly.variable(
+            made.type, f"{name}_first", made.value.replace(f'"{name}"', f'"{name}_first"'), "as the first run of the segment left it"
+        )
 
 
 def counters(net: PoplarNetwork) -> list[tuple[str, str]]:
@@ -121,6 +123,6 @@ def _add_boundary(net: PoplarNetwork, assembly: Assembly, store: Store, compute_
         "id_type": store.id_type,
     }
     shown, given = f"{store.owner} {net.population(store.owner).label}", connected(vertex, values)
-    codelet = assembly.codelet(vertex, "Steps that are still shown, to a boundary or back.", shown, given, body)
+    codelet = assembly.codelet(vertex, "Saves the steps that are still shown at a boundary, or restores them.", shown, given, body)
     comment = f"{shown}: {TITLES[compute_set]} steps"
     assembly.loop("recompute", VertexLoop(comment, "Relay", "r", f"{name}_relays", compute_set, codelet, "r.tile", given))

@@ -29,7 +29,7 @@ Values: TypeAlias = dict[str, object]
 """C++ expressions by field."""
 
 JOIN: Final = "relay_windows"
-"""The compute set in which workers join their results."""
+"""Compute set in which workers merge their results."""
 
 
 def joins(net: PoplarNetwork) -> bool:
@@ -51,8 +51,8 @@ def _masks_for_relays(net: PoplarNetwork, assembly: Assembly, store: Store) -> s
     """Declare the masks that relays look through while blocks write those of the next step, and the vertices that copy them before."""
     owner, mask, unit = store.owner, f"{store.buffer}_mask", net.mask_unit(store)
     made = f'layout.sent({owner}, poplar::UNSIGNED_INT, "{mask}_before", {unit} * {owner}.units())'
-    before = assembly.variable("Sent", f"{mask}_before", made, "bits of the iteration before")
-    vertex, title, copy = copy_mask(net.costs), "Keeps the masks of a tile for relays.", f"{before}.of_tile({owner}, h)"
+    before = assembly.variable("Sent", f"{mask}_before", made, "masks of the previous iteration")
+    vertex, title, copy = copy_mask(net.costs), "Copies the masks of a tile for the relays.", f"{before}.of_tile({owner}, h)"
     fields = connected(vertex, {"mask": f"{mask}.of_tile({owner}, h)", "copy": copy, "count": f"{copy}.numElements()"})
     name = assembly.codelet(vertex, title, store.buffer, fields)
     loop = VertexLoop(f"{store.buffer}: {title}", "Home", "h", f"{owner}.homes", JOIN, name, "h.tile", fields)
@@ -118,7 +118,7 @@ def _stored(net: PoplarNetwork, assembly: Assembly, store: Store) -> None:
                 "Parts",
                 f"{name}_ends",
                 f'layout.kept({relays}, poplar::UNSIGNED_INT, "{name}_ends", {slots(net, store)})',
-                "with neurons in the support",
+                "number of spikes, plus neurons in the surrogate's support",
             )
         if store.drops_support:
             lost = assembly.variable("Parts", f"{name}_lost_near", _of_workers(net, relays, f"{name}_lost_near"))
@@ -153,7 +153,7 @@ def _window(net: PoplarNetwork, assembly: Assembly, store: Store, bus: BusPlan) 
     if bus in net.requesting_buses:
         shares = net.workers if store.bits else 1
         position = f'layout.window({relays}, poplar::UNSIGNED_INT, "{bus.id}_position", {shares})'
-        assembly.variable("Tensor", f"{bus.id}_position", position, "where the next window begins" + (", for each worker" * store.bits))
+        assembly.variable("Tensor", f"{bus.id}_position", position, "start of the next window" + (", for each worker" * store.bits))
         numbers = net.numbers_of_relay(bus) * (1 + net.further.both)
         made = f'layout.relay_numbers({relays}, poplar::UNSIGNED_INT, "{bus.id}_more", {numbers})'
         assembly.variable("Parts", f"{bus.id}_more", made, "further windows that relays need")
@@ -234,7 +234,7 @@ def _advance_iteration(net: PoplarNetwork, assembly: Assembly, store: Store) -> 
     made = f'layout.relay_numbers({name}_relays, poplar::INT, "{name}_iteration")'
     iteration = assembly.variable("Parts", f"{name}_iteration", made, "the iteration k")
     fields = connected(CLOCK_VERTEX, {"from": "second_clock[r.tile]", "to": f"{iteration}[r.index][0]", "add": 1})
-    comment = f"{store.owner}: the iteration, for what is shown in the next one"
+    comment = f"{store.owner}: iteration number for the vertices of the next compute set"
     loop = ("Relay", "r", f"{name}_relays", "forward_neurons", class_name(CLOCK_VERTEX), "r.tile")
     assembly.loop("clocks", VertexLoop(comment, *loop, fields))
 
@@ -245,7 +245,7 @@ def _compact(net: PoplarNetwork, assembly: Assembly, store: Store) -> None:
     relays, workers = f"{name}_relays", net.workers
     assembly.variable("Parts", f"{name}_found", f'layout.kept({relays}, poplar::UNSIGNED_INT, "{name}_found", {store.width})', "ids found")
     counts = f'layout.piece_counts({relays}, "{name}_counts", {workers})'
-    assembly.variable("Parts", f"{name}_counts", counts, "how many, by worker and sample")
+    assembly.variable("Parts", f"{name}_counts", counts, "number of ids found, by worker and sample")
     for part in ("found", "counts"):
         assembly.forget("forward", f"{name}_{part}")
     kind, unit, mask = net.mask_kind(store), net.mask_unit(store), f"{name}_mask"
@@ -269,7 +269,7 @@ def _compact(net: PoplarNetwork, assembly: Assembly, store: Store) -> None:
         "found_ids": f"{name}_found[r.index]",
         "counts": f"{name}_counts[r.index]",
     }
-    title = "Each worker looks for spikes in its share of the masks."
+    title = "Each worker searches its share of the masks for spikes."
     body: Body = {"mask": kind, "outputs": list(handed_on)}
     compute_set = "forward_neurons" if net.fused else "relay_forward"
     _add(net, assembly, store, compute_set, relay_compact(net.costs, writes_iteration=bool(handed_on)), title, values | handed_on, body)
@@ -335,7 +335,7 @@ def _show(net: PoplarNetwork, assembly: Assembly, store: Store, compute_set: str
         "buses": [_bus(net, store, index, bus, forward, joins) for index, bus in enumerate(buses) if index not in support],
         "support_buses": [{**shown_body(net, index, buses[index]), "slot": slot(net, store, "t")} for index in support],
     }
-    title = "Puts together what the source sent and shows a step's windows." if joins else "Shows a step's windows."
+    title = "Stores the values or spikes that the source sent, and shows a step's windows." if joins else "Shows a step's windows."
     _add(net, assembly, store, compute_set, vertex, title, values | found, body)
 
 
@@ -462,7 +462,7 @@ def _requests(net: PoplarNetwork, index: int, bus: BusPlan) -> list[Body]:
     if not support:
         return [spikes]
     entries: Body = {
-        "comment": "Those of the backward pass, which shows what takes gradient too.",
+        "comment": "Window of the backward pass, which also holds neurons that receive gradient without a spike.",
         "worker": 1,
         "room": f"entries{index}",
         "support": " + counts[2 * p + 1]",
@@ -488,6 +488,6 @@ def _next_window(net: PoplarNetwork, assembly: Assembly, store: Store, compute_s
         values["ends"] = f"{store.buffer}_ends[r.index]"
     for index, (bus, window) in enumerate(zip(limited, windows, strict=True)):
         values |= _window_values(store, index, bus, window, again=True)
-        body["support_buses" if window.with_support else "buses"].append({"index": index, "comment": "The next window."})
+        body["support_buses" if window.with_support else "buses"].append({"index": index, "comment": "Next window."})
     vertex = next_window(net.costs, store.stored_spikes, windows)
     _add(net, assembly, store, compute_set, vertex, "Shows the next window of a step.", values, body)

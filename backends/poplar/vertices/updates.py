@@ -17,10 +17,10 @@ from snnc.compiler.tiles.vertices.parameter_vertices import KEPT, schedule, upda
 from snnc.compiler.tiles.vertices.vertex_spec import VertexSpec
 
 FACTOR: Final = "clip_factor[0]"
-"""The factor that brings the gradients to the norm."""
+"""Factor that scales the gradients down to the norm."""
 _TILE: Final = "0"
 _LEAST: Final = 2
-"""Numbers that the rates of a group take at least."""
+"""Minimum length of a group's rates."""
 
 
 def accumulates(net: PoplarNetwork) -> bool:
@@ -84,8 +84,12 @@ def add_accumulation(net: PoplarNetwork, assembly: Assembly) -> Values:
     """Add what says whether a batch's gradients are kept; return the fields of the vertex that reads it."""
     if not accumulates(net):
         return {}
-    assembly.variable("Tensor", "batches", f'layout.on_tile(poplar::INT, {{1}}, "batches", {_TILE})', "batches whose gradients are kept")
-    assembly.variable("Tensor", "updating", f'layout.on_tile(poplar::BOOL, {{}}, "updating", {_TILE})', "whether parameters change")
+    assembly.variable(
+        "Tensor", "batches", f'layout.on_tile(poplar::INT, {{1}}, "batches", {_TILE})', "earlier batches whose gradients are stored"
+    )
+    assembly.variable(
+        "Tensor", "updating", f'layout.on_tile(poplar::BOOL, {{}}, "updating", {_TILE})', "whether this step updates the parameters"
+    )
     assembly.tensors.append('tensor("batches", SNNC_SETTING, {1}, batches, {}, true, SNNC_INT32);')
     return {"batches": "batches[0]", "updating": "updating"}
 
@@ -123,7 +127,7 @@ def update_code(net: PoplarNetwork) -> Body:
     kept: Body = {"accumulates": accumulates(net), "clips": clips(net), "width": width(net), "numbers": rate_numbers(net)}
     kept |= {"half": None, "scaled": scaled(net)}
     if updates_halves(net):
-        assert net.program.rounding is not None, "weights that are float16 are updated"
+        assert net.program.rounding is not None, "float16 weights are updated"
         kept |= {"half": updated(net, half=True), "rounding": net.program.rounding.kind}
         kept |= {"half_rule": printed_rule(net.program.optimizer or SGD(), gradient=gradient, value="now")}
     return {"template": "optimizer", "rule": rule, "shared": _shared(net), "vertex": updated(net), "schedule": scheduled(net), **kept}
