@@ -81,7 +81,7 @@ class PopulationPlan:
 
     @property
     def all_tiles(self) -> tuple[int, ...]:
-        """Tiles that hold any of its blocks, replica after replica."""
+        """Tiles that hold any of its blocks, ordered by replica."""
         return tuple(dict.fromkeys(block.tile for block in self.blocks))
 
     def replica_tiles(self, replica: int) -> range:
@@ -159,7 +159,7 @@ class BusPlan:
     relays
         The tiles that keep its samples.
     gradient
-        The return of the source's gradient, if only neurons in the gradient window take it; None if every delta goes to the
+        The return of the source's gradient, if only neurons in the gradient window receive it; None if every delta goes to the
         source.
     form
         Storage of events in relays: "ids", or "bits", one for each value.

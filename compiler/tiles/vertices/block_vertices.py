@@ -201,7 +201,7 @@ def sends_halves(links: Iterable[BlockLink], port: int) -> bool:
     return any(link.link.port == port and link.link.half_deltas and not link.returned for link in links)
 
 
-# ---- fields of several -------------------------------------------------------------------------------------------------------
+# ---- shared fields -----------------------------------------------------------------------------------------------------------
 
 
 def _changed(also_read: bool) -> FieldKind:

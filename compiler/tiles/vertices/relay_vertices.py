@@ -1,4 +1,4 @@
-"""Vertices of relays: what keeps the spikes and values of sources, and shows them to their targets."""
+"""Vertices of relays, which store the spikes and values of sources and show them to their targets."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class StoredSpikes:
     """The form in which relays store the spikes of a source.
 
     `bits`: a bit for each value, not ids; `with_support`: also neurons that receive gradient without a spike; `drops_support`: there may
-    be more of these than a step has room for; `limited`: a run says how many spikes of a step are sent, and which.
+    be more of these than a step has room for; `limited`: the number of spikes sent per step, and their choice, are set at run time.
     """
 
     ids: Element
@@ -190,7 +190,7 @@ def relay_boundary(costs: Mapping[str, CodeletCost], stored: StoredSpikes | None
     return VertexSpec("boundary_events", (*BOUNDARY, *_SHOWN, *fields), cost, boundary_event_loops(cost))
 
 
-# ---- fields of several -------------------------------------------------------------------------------------------------------
+# ---- shared fields -----------------------------------------------------------------------------------------------------------
 
 
 def _with_request(cost: CodeletCost, windows: Sequence[ShownWindow]) -> CodeletCost:
