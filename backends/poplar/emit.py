@@ -124,7 +124,7 @@ def print_files(net: PoplarNetwork, names: Mapping[str, str], context: Body) -> 
 
 
 def code_bytes(each: int, cost: CodeletCost) -> list[tuple[str, int]]:
-    """Return names and values of the constants by which the emulator knows the size of a codelet, for instructions of `each` bytes."""
+    """Return names and values of the constants that give the emulator the size of a codelet, for instructions of `each` bytes."""
     loops = [(f"code_bytes_{name}", each * number) for name, number in cost.loops]
     return [("code_bytes", each * cost.instructions), *loops]
 
@@ -185,7 +185,7 @@ def _tables_before(net: PoplarNetwork) -> int:
 
 
 def gradient_codelets(net: PoplarNetwork) -> list[Body]:
-    """Codelets that sum gradients and bring weights to their sources."""
+    """Return the codelets that sum gradients and copy weights to their sources."""
     used = [sum_private(net.costs)]
     if net.copied_rows:
         kept = {net.program.parameters[c.weight].half for c in net.copied_rows if c.weight is not None}

@@ -1,4 +1,4 @@
-"""Streaming memory as printed: which arrays belong to a row, the row's number, and the lines that copy it.
+"""Emitted code for streaming memory: the arrays of a row, the row's number, and the lines that copy it.
 
 A row holds the initial states of one segment, or its history. A vertex and a copy advance its number, as for iterations.
 """
@@ -41,7 +41,7 @@ def add_streaming(net: PoplarNetwork, assembly: Assembly) -> None:
 
 
 def move_row(compute_set: str) -> str:
-    """C++ programs that move the number of the row."""
+    """Return C++ programs that advance the number of the row."""
     return f"Execute({compute_set}), Copy({ROW}_after, {ROW})"
 
 

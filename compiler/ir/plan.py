@@ -360,7 +360,7 @@ class Plan:
     traffic: PlanTraffic | None = None
     """Bytes that a step moves, by layer and chip; None in estimates."""
     latency: int = 1
-    """Minimum iterations until spikes of a population reach its readers in the forward pass: 2 if relays look for the spikes
+    """Minimum iterations until spikes of a population reach its readers in the forward pass: 2 if relays search for the spikes
     of one iteration while neurons compute the next. Stages and lags above are those of the backward pass, where it is 1."""
 
     @property

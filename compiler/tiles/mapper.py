@@ -112,8 +112,8 @@ def make_plan(
         segment; "boundaries", also the initial states of segments, in streaming memory; "history", also their histories, instead of
         recompute. "auto" tries the first three in this order until one fits, and uses the fourth if it is predicted to be faster.
     fused
-        Whether relays look for the spikes of one iteration of the forward pass while neurons compute the next, where the network allows
-        it; None: where that is predicted to be faster.
+        Whether relays search for the spikes of one iteration of the forward pass while neurons compute the next, if the network allows
+        it; None: if that is predicted to be faster.
     packed
         Whether tiles of a target put rows of weights side by side before they go to the sources, which then read fewer pieces; None: only
         if nothing fits otherwise.

@@ -1,4 +1,4 @@
-"""A caller's loss: the adjoint of the output comes from outside, and gradients are summed for the caller instead of updating parameters."""
+"""A caller's loss: the caller gives the adjoint of the output, and gradients are summed for the caller instead of updating parameters."""
 
 from __future__ import annotations
 

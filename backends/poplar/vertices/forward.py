@@ -60,7 +60,7 @@ def clock_values(net: PoplarNetwork, population: str, *, forward: bool) -> Value
 
 
 def first_value(layer: Layer, *, always: bool = False) -> Values:
-    """The block's first neuron, where a connection needs it."""
+    """Return the field of the block's first neuron, if a connection needs it."""
     return {"first": "b.first"} if always or any(link.one_to_one for link in layer.incoming) else {}
 
 
@@ -109,7 +109,7 @@ def add_forward(net: PoplarNetwork, assembly: Assembly, population: PopulationIn
 
 
 def _bits(net: PoplarNetwork, population: PopulationInfo, step: NeuronStep, output: int) -> Body:
-    """The word with the bits of neuron c of sample s, and these: of a spike, or of a neuron that receives gradient without one."""
+    """Return the word with the bits of neuron c of sample s, and the bits: for a spike, and for gradient without a spike."""
     kind, words, spike = net.mask_kind(net.stores[step.outputs[output]]), f"mask{output}[s * words{output}", f"o{output} != 0.0f"
     if kind == "SPIKES":
         return {"word": f"{words} + c / 32]", "bits": f"({spike} ? 0x80000000u : 0u) >> c % 32"}
@@ -158,7 +158,7 @@ def _states(
 def _halves(
     net: PoplarNetwork, assembly: Assembly, population: PopulationInfo, step: NeuronStep, values: Values, pointers: list[Body]
 ) -> list[Body]:
-    """The past of states as half numbers: what they are after each step, and before the first one that is kept."""
+    """The history of states as half numbers: their values after each step, and before the first stored step."""
     stores: list[Body] = []
     slots = f"{KEPT} + 1" if net.plan.segment else "STEPS + 1"
     first = f"t == 0 || *k % {net.plan.segment} < interval" if net.plan.segment else "t == 0"

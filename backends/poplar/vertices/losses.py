@@ -29,12 +29,12 @@ def loss_sets(net: PoplarNetwork) -> tuple[str, ...]:
 
 
 def loads_targets_late(net: PoplarNetwork) -> bool:
-    """Return whether targets are sent after the forward pass, so that they take no room before; the class of a sample takes a word."""
+    """Return whether targets are sent after the forward pass, so that they take no memory before it; a class takes only a word."""
     return bool(loss_shape(net.program).columns)
 
 
 def add_loss(net: PoplarNetwork, assembly: Assembly) -> Body:
-    """Add loss and learning-rate vertices; return what the loss's template needs."""
+    """Add loss and learning-rate vertices; return the data for the loss's template."""
     output = next(o for o in net.program.outputs if o.id == net.program.loss_output)
     population = next(p for p in net.program.populations if output.source.buffer in net.step(p.id).outputs)
     shape = loss_shape(net.program)
@@ -67,7 +67,7 @@ def add_loss(net: PoplarNetwork, assembly: Assembly) -> Body:
 
 
 def _add_factor(net: PoplarNetwork, assembly: Assembly) -> None:
-    """The factor of a scaled loss, and what is counted of its updates."""
+    """Add the factor of a scaled loss, and the counters of its updates."""
     optimizer = net.program.optimizer
     if not scaled(net) or optimizer is None or optimizer.loss_scale is None:
         return

@@ -1,6 +1,6 @@
 """Clipping by the joint norm of all gradients.
 
-Gradients are squared where they are summed; the squares are added by tile and by chip, and give the factor that scales the update.
+Gradients are squared where they are summed. The squares are added by tile and by chip, and their sum determines the factor of the update.
 """
 
 from __future__ import annotations

@@ -172,7 +172,7 @@ def _update(net: PoplarNetwork, assembly: Assembly, placed: PlacedParameter) -> 
 
 
 def _rounded(net: PoplarNetwork, placed: PlacedParameter) -> Values:
-    """Where random numbers find their weights: in the array as the host sees it."""
+    """Return the fields that locate weights for random numbers, in the array that the host sees."""
     if net.program.rounding is None or net.program.rounding.kind != "stochastic":
         return {}
     number = [op.parameter for op in net.program.update].index(placed.name)

@@ -1,9 +1,9 @@
-"""Segments as printed: rings of the steps of a segment, the data kept at boundaries, and the vertices that copy it.
+"""Emitted code for segments: rings of a segment's steps, the data saved at boundaries, and the vertices that copy it.
 
 Without segments a state with a history has a slot for each step and one for the initial value. With them, slots are a ring: the states
-before step t stand in slot ``t % (STEPS_KEPT + 1)``, saved values in ``t % STEPS_KEPT``; the initial values are boundary 0. A block keeps
-its states at a boundary and the masks (values) that it sent last; where boundaries lie in streaming memory, it has a slot for the initial
-values and one for any other boundary; where histories do, only the former.
+before step t are in slot ``t % (STEPS_KEPT + 1)``, saved values in ``t % STEPS_KEPT``; the initial values are boundary 0. A block saves
+its states at a boundary and the masks (values) that it sent last. If boundaries are in streaming memory, it has a slot for the initial
+values and one for any other boundary; if histories are there, it has only the first of these.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ TITLES: Final = {SAVE: "saves", RESTORE: "restores"}
 
 
 def keeps_history(net: PoplarNetwork, population: PopulationInfo, index: int) -> bool:
-    """Whether a state is kept as it is for every step, or for every step of a segment."""
+    """Whether a state is stored without rounding for every step, or for every step of a segment."""
     kernel = population.kernel
     state = kernel.states[index]
     return net.adjoint(population.id) is not None and state in kernel.history and state not in kernel.rounded
 
 
 def state_cells(net: PoplarNetwork, assembly: Assembly, population: PopulationInfo, index: int, buffer: str) -> tuple[str, str]:
-    """Declare what holds a state; return the variable that begins with its initial values, and its slots."""
+    """Declare the variables of a state; return the one that starts with its initial values, and its slots."""
     history, shown = keeps_history(net, population, index), f"state {population.label}"
     if not net.plan.segment:
         slots, initial = "STEPS + 1" if history else "1", f"{buffer}_initial"
@@ -45,7 +45,7 @@ def state_cells(net: PoplarNetwork, assembly: Assembly, population: PopulationIn
 
 
 def boundary_slots(net: PoplarNetwork) -> str:
-    """Slots of what is kept at boundaries, as C++."""
+    """Number of slots for the data saved at boundaries, as C++."""
     return "SEGMENTS" if net.plan.streamed in ("off", "inputs") else str(net.plan.segments.boundaries)
 
 
@@ -76,7 +76,7 @@ def _slot(net: PoplarNetwork, step: str, more: int, size: str = "size") -> str:
 
 
 def add_recompute(net: PoplarNetwork, assembly: Assembly) -> None:
-    """Add the vertices that keep states at the boundaries of segments and bring them back, and the clock that goes back with them."""
+    """Add the vertices that save states at the boundaries of segments and restore them, and those that set the clock back."""
     if not net.plan.segment:
         return
     for population in net.program.populations:
@@ -87,7 +87,7 @@ def add_recompute(net: PoplarNetwork, assembly: Assembly) -> None:
 
 
 def boundary_values(net: PoplarNetwork, population: str, compute_set: str, item: str) -> dict[str, object]:
-    """C++ expressions that tell a vertex at which boundary it works, and whether it goes back to the one before, by field."""
+    """C++ expressions, by field, of the boundary at which a vertex works, and whether it goes back to the previous one."""
     return {
         "k": f"{'second_clock' if compute_set == RESTORE else 'first_clock'}[{item}.tile]",
         "back": "SEGMENT" if compute_set == RESTORE else 0,

@@ -33,22 +33,22 @@ JOIN: Final = "relay_windows"
 
 
 def joins(net: PoplarNetwork) -> bool:
-    """Whether any relay does, or shows windows there."""
+    """Whether any relay merges results, or shows windows, in :data:`JOIN`."""
     return net.fused or any(store.kind == "events" and not store.external for store in net.stores.values())
 
 
 def _forward_set(net: PoplarNetwork) -> str:
-    """The compute set for windows that a relay shows without looking for spikes."""
+    """The compute set for windows that a relay shows without searching for spikes."""
     return JOIN if net.fused else "relay_forward"
 
 
 def _forward_clock(net: PoplarNetwork, store: Store) -> str:
-    """The iteration that it reads: where relays and neurons are one superstep, what its tile was told in the one before."""
+    """Expression of the iteration number; if relays and neurons share a superstep, the tile received it in the previous one."""
     return f"{store.buffer}_iteration[r.index][0]" if net.fused else "first_clock[r.tile]"
 
 
 def _masks_for_relays(net: PoplarNetwork, assembly: Assembly, store: Store) -> str:
-    """Declare the masks that relays look through while blocks write those of the next step, and the vertices that copy them before."""
+    """Declare the masks that relays search while blocks write those of the next step, and the vertices that copy them beforehand."""
     owner, mask, unit = store.owner, f"{store.buffer}_mask", net.mask_unit(store)
     made = f'layout.sent({owner}, poplar::UNSIGNED_INT, "{mask}_before", {unit} * {owner}.units())'
     before = assembly.variable("Sent", f"{mask}_before", made, "masks of the previous iteration")
@@ -94,7 +94,7 @@ def _variables(net: PoplarNetwork, assembly: Assembly, store: Store) -> None:
 
 
 def _stored(net: PoplarNetwork, assembly: Assembly, store: Store) -> None:
-    """Declare what relays store of all steps: bits, ids or values."""
+    """Declare the bits, ids or values that relays store for all steps."""
     name = store.buffer
     relays = f"{name}_relays"
     if store.bits:
@@ -164,7 +164,7 @@ def _window(net: PoplarNetwork, assembly: Assembly, store: Store, bus: BusPlan) 
 
 
 def _limit(net: PoplarNetwork, assembly: Assembly, store: Store) -> None:
-    """Declare how many spikes of a step are sent, a run-time value, and how many were dropped."""
+    """Declare the number of spikes sent per step, a run-time value, and the count of dropped spikes."""
     name, relays = store.buffer, f"{store.buffer}_relays"
     if name in net.limits:
         limit = assembly.variable("Parts", f"{name}_limit", f'layout.relay_numbers({relays}, poplar::FLOAT, "{name}_limit", 2)')
@@ -176,14 +176,14 @@ def _limit(net: PoplarNetwork, assembly: Assembly, store: Store) -> None:
 
 
 def _limit_values(net: PoplarNetwork, store: Store, most: int) -> Values:
-    """C++ expressions, by field, of what is sent: where no run changes it, the lowest ids."""
+    """C++ expressions, by field, of the limit on sent spikes; if no run changes it, the lowest ids are sent."""
     fixed = f"layout.numbers({{{c_literal(most)}, {c_literal(LOWEST)}}}, r.tile)"
     limit = f"{store.buffer}_limit[r.index]" if store.buffer in net.limits else fixed
     return {"limit": limit, "dropped": f"{store.buffer}_dropped[r.index]"}
 
 
 def _of_workers(net: PoplarNetwork, relays: str, name: str) -> str:
-    """A count of each worker of each relay."""
+    """Declare a count for each worker of each relay."""
     return f'layout.relay_numbers({relays}, poplar::UNSIGNED_INT, "{name}", {net.workers})'
 
 
@@ -229,7 +229,7 @@ def _common(net: PoplarNetwork, store: Store, buses: Sequence[BusPlan], clock: s
 
 
 def _advance_iteration(net: PoplarNetwork, assembly: Assembly, store: Store) -> None:
-    """Add the vertices that tell the tiles of relays the number of the next iteration, which show its windows before anything moves."""
+    """Add the vertices that write the next iteration's number on the tiles of relays, which show its windows before any data moves."""
     name = store.buffer
     made = f'layout.relay_numbers({name}_relays, poplar::INT, "{name}_iteration")'
     iteration = assembly.variable("Parts", f"{name}_iteration", made, "the iteration k")
@@ -240,7 +240,7 @@ def _advance_iteration(net: PoplarNetwork, assembly: Assembly, store: Store) -> 
 
 
 def _compact(net: PoplarNetwork, assembly: Assembly, store: Store) -> None:
-    """Add the vertices that look through masks, and what they find: ids of spikes, and of neurons that only receive gradient."""
+    """Add the vertices that search masks, and their results: ids of spikes, and of neurons that only receive gradient."""
     name, owner = store.buffer, store.owner
     relays, workers = f"{name}_relays", net.workers
     assembly.variable("Parts", f"{name}_found", f'layout.kept({relays}, poplar::UNSIGNED_INT, "{name}_found", {store.width})', "ids found")
@@ -276,7 +276,7 @@ def _compact(net: PoplarNetwork, assembly: Assembly, store: Store) -> None:
 
 
 def _join(net: PoplarNetwork, assembly: Assembly, store: Store) -> None:
-    """Add the vertices that put a step into the store and show windows; where it holds bits, steps shown later are read from it."""
+    """Add the vertices that put a step into the store and show windows; if the store holds bits, steps shown later are read from it."""
     if not store.bits:
         _show(net, assembly, store, JOIN, store.buses, forward=True)
         return
@@ -384,7 +384,7 @@ def _event_values(net: PoplarNetwork, store: Store, buses: Sequence[BusPlan], jo
 
 
 def _entries(store: Store) -> int:
-    """Ids of a step that the store keeps."""
+    """Maximum ids per step in the store."""
     if store.buses[0].mode == "exact":
         return store.width
     return max([b.capacity for b in store.buses] + [b.gradient.capacity for b in store.buses if b.gradient is not None])
@@ -427,7 +427,7 @@ def _value_values(net: PoplarNetwork, store: Store, buses: Sequence[BusPlan], jo
 
 
 def _bus(net: PoplarNetwork, store: Store, index: int, bus: BusPlan, forward: bool, joins: bool) -> Body:
-    """Data that the relay keeps besides the first window."""
+    """Return the data of a relay in addition to the first window."""
     body: Body = {
         "index": index,
         "slot": slot(net, store, f"t{index}"),

@@ -76,7 +76,7 @@ def _answer(net: PoplarNetwork, assembly: Assembly, direction: Direction) -> Non
 
 
 def _known(net: PoplarNetwork, assembly: Assembly) -> None:
-    """The backward pass reads what the forward pass found."""
+    """Add the vertices with which the backward pass reads the numbers found in the forward pass."""
     vertex, kept = known(net.costs), {"k": f"first_clock[{_TILE}]", "back": "windows_back", "rounds": "backward_round_count[0]"}
     fields = connected(vertex, {**kept, **_FOLLOWING})
     assembly.loop("clocks", VertexLoop("backward: further windows", *_ONE, "relay_backward", class_name(vertex), _TILE, fields))
@@ -95,12 +95,12 @@ def window_test_tables(net: PoplarNetwork) -> Iterator[list[list[int]]]:
 
 
 def window_test_table_count(net: PoplarNetwork) -> int:
-    """How many tables these are."""
+    """Number of these tables."""
     return 0 if net.window_test is None else 1 + len(net.window_test.levels)
 
 
 def window_test_sets(net: PoplarNetwork, direction: Direction) -> dict[str, str]:
-    """Compute sets of the test in that pass, with their titles."""
+    """Return the compute sets of the test in a pass, with their titles."""
     test = net.window_test
     if test is None or test.direction != direction:
         return {}

@@ -112,8 +112,8 @@ def check_pairs(network: MappedNetwork, batch: int) -> None:
     """
     if network.half_deltas and not deals_pairs(batch, 1):
         raise HalfDeltasError(
-            f"float16 deltas need samples in pairs, because two samples share a word, and the batch of {batch} is odd; give an even batch, or "
-            "leave deltas out of half."
+            f"float16 deltas need samples in pairs, because two samples share a word, but the batch of {batch} samples is odd; give an "
+            "even batch, or leave deltas out of half."
         )
 
 
