@@ -19,7 +19,7 @@ class Rule:
     Attributes
     ----------
     does
-        What it affects, in a few words.
+        Its effect, in a few words.
     help
         Help text of the command line, empty if the command defines it. :func:`help_of` adds the targets that take the option.
     metavar
@@ -29,9 +29,9 @@ class Rule:
     idle
         Values other than the default that every target satisfies without doing anything.
     values
-        What to do instead, for values that need their own advice; tables have a line for each of these values.
+        Advice for particular values; tables have a line for each of these values.
     instead
-        What to do on a target that does not take it.
+        Advice for targets that do not take it.
     flag
         Its name on the command line, if that differs.
     everywhere

@@ -3,8 +3,9 @@
 The update is computed in float32 and then rounded to the nearest float16 number, or at random to one of the two neighbouring numbers, with
 probabilities that preserve the mean. The random number of a weight follows from a counter alone (Salmon et al. 2011, DOI
 10.1145/2063384.2063405): the seed, the parameter, the update and the position of the weight in the array, mixed by ``lowbias32``
-(C. Wellons 2018, "Prospecting for hash functions", public domain). The numbers do not depend on the order in which they are computed. An IPU can
-round at random in hardware, but the state of its generator depends on the order of instructions, so its results cannot be reproduced.
+(C. Wellons 2018, "Prospecting for hash functions", public domain). The numbers do not depend on the order in which they are computed.
+An IPU can round at random in hardware, but the state of its generator depends on the order of instructions, so its results cannot be
+reproduced.
 
 Values beyond the largest float16 number become that number; NaN stays NaN.
 """
