@@ -41,7 +41,7 @@ from snnc.compiler.ir.plan import Plan
 from snnc.compiler.ir.plan_json import plan_to_json
 from snnc.compiler.ir.step_program import StepProgram
 from snnc.compiler.lowering.spike_limits import limits_of, without_limits
-from snnc.compiler.tiles.losses import loss_shape
+from snnc.compiler.tiles.mapped.losses import loss_shape
 from snnc.compiler.tiles.vertices.control_vertices import (
     CLOCK_VERTEX,
     ZERO_VERTEX,

@@ -19,7 +19,7 @@ from snnc.compiler.losses import parse_loss
 from snnc.compiler.losses.optimizers import SGD, Adam
 from snnc.compiler.lowering.lower import lower
 from snnc.compiler.tiles import mapper, request_search
-from snnc.compiler.tiles.memory.codelets import uses
+from snnc.compiler.tiles.prediction.codelet_bytes import uses
 from snnc.compiler.tiles.vertices.cost import CodeletCost
 from snnc.compiler.tiles.vertices.vertex_spec import VertexSpec, constant, run
 

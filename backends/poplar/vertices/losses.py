@@ -14,7 +14,7 @@ from snnc.backends.poplar.vertices.composed_loss import composed_context
 from snnc.backends.poplar.vertices.updates import add_accumulation, rate_numbers, scaled, scheduled
 from snnc.compiler.losses import Loss, MeanSquaredCount
 from snnc.compiler.losses.composed import Composed
-from snnc.compiler.tiles.losses import LossShape, loss_shape
+from snnc.compiler.tiles.mapped.losses import LossShape, loss_shape
 from snnc.compiler.tiles.vertices.loss_vertices import loss_scores, loss_sum, sample_loss
 from snnc.compiler.tiles.vertices.vertex_spec import VertexSpec
 

@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import Any, Final
 
 from snnc.compiler.ir.step_program import StepProgram
-from snnc.compiler.tiles.network import Layer, Link, MappedNetwork, Past, describe
+from snnc.compiler.tiles.mapped.network import Layer, Link, MappedNetwork, Past, describe
+from snnc.compiler.tiles.mapped.operations import pair_cycles
 from snnc.compiler.tiles.vertices.cost import EVENT_SWEEP, SAMPLE_SWEEP, SUMMANDS, VALUE_SWEEP, CodeletCost, column_pairs
-from snnc.compiler.tiles.vertices.operations import pair_cycles
 
 
 def codelet_costs(program: StepProgram, training: bool | None = None) -> dict[str, CodeletCost]:

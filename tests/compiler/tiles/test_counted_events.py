@@ -16,7 +16,7 @@ from snnc.compiler.machines import load_target
 from snnc.compiler.machines.target import Target
 from snnc.compiler.tiles import codelet_costs, make_plan
 from snnc.compiler.tiles.cycles.load import makespans
-from snnc.compiler.tiles.network import describe
+from snnc.compiler.tiles.mapped.network import describe
 from snnc.compiler.tiles.request import MappingRequest
 from snnc.compiler.tiles.schedule.schedule import make_schedule
 from snnc.compiler.tiles.vertices.cost import CodeletCost

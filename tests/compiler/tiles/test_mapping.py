@@ -17,9 +17,9 @@ from snnc.compiler.ir.plan import Plan, PopulationPlan
 from snnc.compiler.machines import load_target
 from snnc.compiler.machines.target import Target
 from snnc.compiler.tiles import codelet_costs, make_plan
+from snnc.compiler.tiles.blocks.grouping import largest_share, split_samples
 from snnc.compiler.tiles.errors import CapacityError, MappingOptionError
-from snnc.compiler.tiles.placement.grouping import largest_share, split_samples
-from snnc.compiler.tiles.placement.search import EFFORT
+from snnc.compiler.tiles.search.search import EFFORT
 
 ACTIVITY = {"x0": 0.05, "p0_o0": 0.05}
 

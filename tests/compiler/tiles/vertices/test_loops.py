@@ -7,9 +7,9 @@ import pytest
 from mapping_nets import w1
 
 from snnc.compiler.tiles import codelet_costs
-from snnc.compiler.tiles.network import describe
-from snnc.compiler.tiles.vertices.block_loops import forward_loops, read_loops, source_loops
-from snnc.compiler.tiles.vertices.block_vertices import BlockLink
+from snnc.compiler.tiles.codelets.block_loops import forward_loops, read_loops, source_loops
+from snnc.compiler.tiles.codelets.block_vertices import BlockLink
+from snnc.compiler.tiles.mapped.network import describe
 from snnc.compiler.tiles.vertices.cost import dot_sweeps
 from snnc.compiler.tiles.vertices.loops import Amount, Loop, LoopsByPlace, as_formula, cycles_of, looping, pairs
 
