@@ -19,6 +19,9 @@ from snnc.backends.poplar.build import SOURCES, TABLES
 from snnc.backends.poplar.constants import CONSTANTS
 from snnc.backends.poplar.machine import machine_context
 from snnc.backends.poplar.network import PoplarNetwork
+from snnc.backends.poplar.parameters.norms import add_norm, norm_codelets, norm_sets
+from snnc.backends.poplar.parameters.parameters import PACKED_ROWS, WEIGHT_ROWS, add_parameters
+from snnc.backends.poplar.parameters.updates import clips, scaled, update_code, updates_halves
 from snnc.backends.poplar.parts import Assembly, Body, cpp_type
 from snnc.backends.poplar.schedule import add_clocks, program_values
 from snnc.backends.poplar.streaming import TITLES as ROW_TITLES
@@ -31,11 +34,8 @@ from snnc.backends.poplar.vertices.forward import add_forward
 from snnc.backends.poplar.vertices.gradient_windows import REDUCE, add_gradient_windows
 from snnc.backends.poplar.vertices.indexed import add_indexed, table_count
 from snnc.backends.poplar.vertices.losses import add_loss, loss_sets
-from snnc.backends.poplar.vertices.norms import add_norm, norm_codelets, norm_sets
-from snnc.backends.poplar.vertices.parameters import PACKED_ROWS, WEIGHT_ROWS, add_parameters
 from snnc.backends.poplar.vertices.recompute import RESTORE, SAVE, add_recompute
 from snnc.backends.poplar.vertices.relays import JOIN, add_relays, counter_name, joins
-from snnc.backends.poplar.vertices.updates import clips, scaled, update_code, updates_halves
 from snnc.backends.poplar.vertices.window_tests import add_window_test, window_test_sets, window_test_table_count
 from snnc.compiler.ir.plan import Plan
 from snnc.compiler.ir.plan_json import plan_to_json

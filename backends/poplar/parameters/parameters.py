@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from snnc.backends.poplar.network import PoplarNetwork
+from snnc.backends.poplar.parameters.updates import FACTOR, clips, connected_update, keeps_remainder, optimizer_arrays, rates_of
 from snnc.backends.poplar.parts import Assembly, Values, VertexLoop, class_name, connected
-from snnc.backends.poplar.vertices.updates import FACTOR, clips, connected_update, keeps_remainder, optimizer_arrays, rates_of
 from snnc.compiler.ir.step_program import ConnectionInfo
 from snnc.compiler.losses.weight_rounding import REMAINDER, parameter_key
 from snnc.compiler.tiles.vertices.parameter_vertices import pack_rows, sum_private, weight_rows

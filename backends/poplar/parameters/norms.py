@@ -11,8 +11,8 @@ from typing import Final
 from snnc.backends.codegen.printing import c_literal
 from snnc.backends.codegen.updates import printed_rule
 from snnc.backends.poplar.network import PoplarNetwork
+from snnc.backends.poplar.parameters.updates import FACTOR, accumulates, clips, scaled, updated, width
 from snnc.backends.poplar.parts import Assembly, Body, CodeletField, VertexLoop, class_name, connected
-from snnc.backends.poplar.vertices.updates import FACTOR, accumulates, clips, scaled, updated, width
 from snnc.compiler.losses.update_rules import NORM_EPSILON
 from snnc.compiler.tiles.vertices.loss_vertices import loss_sum
 from snnc.compiler.tiles.vertices.parameter_vertices import clip, judge_update, squares
