@@ -78,7 +78,7 @@ def read_loops(cost: CodeletCost, read: Reads) -> Iterator[Loop]:
 
 def _sweeps(cost: CodeletCost, most: int, place: Place) -> Iterator[Loop]:
     yield from looping("sweeps over a list", SAMPLES * sweeps(COUNT, most), cost.sweep, place)
-    yield from looping("columns of a sweep", SAMPLES * COUNT, cost.held, place)
+    yield from looping("columns of a sweep", SAMPLES * COUNT, cost.swept_column, place)
 
 
 def _events(cost: CodeletCost, place: Place) -> Iterator[Loop]:
@@ -112,7 +112,7 @@ def _tables(cost: CodeletCost, link: Link, form: TableForm | None, place: Place)
 
 
 def _runs(cost: CodeletCost, form: TableForm | None, place: Place) -> Iterator[Loop]:
-    yield from looping("rows of a table", Amount("found_rows"), cost.found, place)
+    yield from looping("rows of a table", Amount("found_rows"), cost.table_row, place)
     if form is None or form.single:
         yield from looping("runs of one value", Amount("singles"), cost.single, place)
     if form is None or not form.single:
@@ -158,7 +158,7 @@ def _many_samples(cost: CodeletCost, place: Place) -> Iterator[Loop]:
     """Two samples at a time."""
     rows = sweeps(SAMPLES, SAMPLE_SWEEP) * cost.row + pairs(SAMPLES) * cost.product
     yield from looping("sweeps over deltas", COUNT * sweeps(SAMPLES, SAMPLE_SWEEP), cost.sweep, place)
-    yield from looping("sums of a sweep", COUNT * SAMPLES, cost.held, place)
+    yield from looping("sums of a sweep", COUNT * SAMPLES, cost.swept_column, place)
     each = rows + Amount("unaligned") * (SAMPLES // 2) * cost.unaligned
     yield from looping("deltas of a weight", COUNT * Amount("outputs"), each, place)
 
@@ -167,6 +167,6 @@ def _one_sample(cost: CodeletCost, place: Place) -> Iterator[Loop]:
     """Two outputs at a time, for runs of four, two and one columns."""
     runs = FunctionCall("dot_sweeps", COUNT)
     yield from looping("sweeps over deltas", runs, cost.sweep, place)
-    yield from looping("sums of a sweep", COUNT, cost.held, place)
+    yield from looping("sums of a sweep", COUNT, cost.swept_column, place)
     each = runs * cost.dot + COUNT * cost.product + (Amount("outputs") % 2) * COUNT * cost.unaligned
     yield from looping("weights of two deltas", pairs(Amount("outputs")), each, place)

@@ -86,7 +86,7 @@ def forward(cost: CodeletCost, layer: Layer, links: Sequence[BlockLink], code: B
 
 def testing(cost: CodeletCost, supports: int) -> CodeletCost:
     """Return the cost of a step that tests, for `supports` outputs, whether neurons are in the support of the surrogate."""
-    return replace(cost, neuron=cost.neuron + supports * cost.near, pair=cost.pair + 2 * supports * cost.near)
+    return replace(cost, neuron=cost.neuron + supports * cost.window_test, pair=cost.pair + 2 * supports * cost.window_test)
 
 
 def gather(cost: CodeletCost, layer: Layer, links: Sequence[BlockLink]) -> VertexSpec:

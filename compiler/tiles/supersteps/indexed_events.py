@@ -55,7 +55,7 @@ def drawn_cycles(layout: Layout, link: Link, blocks: Blocks, cost: CodeletCost, 
     With `further`, return [kinds, rounds] for the rounds of :meth:`EventTimeline.further_rounds`.
     """
     where = layout.range_by_id(link.target)
-    prices = cost.found, cost.single, cost.run, cost.choice if link.chooses else cost.value
+    prices = cost.table_row, cost.single, cost.run, cost.choice if link.chooses else cost.value
     bus, indexed = layout.problem.bus[layout.problem.bus_of[link.id]], link.indexed
     assert indexed is not None
     tables, limited = indexed.tables("target", where), bus in layout.problem.limited(backward=backward)

@@ -61,7 +61,7 @@ def forward_cycles(plan: Plan, cost: CodeletCost, stage: int, block: Block, k: i
     sweeps = links * -(-((block.count + 1) // 2) // 6)
     pairs, last = block.samples * (block.count // 2), block.samples * (block.count % 2)
     cycles = cost.start + cost.sample * block.samples + cost.pair * pairs + cost.neuron * last
-    cycles += cost.sweep * sweeps + cost.held * links * block.count
+    cycles += cost.sweep * sweeps + cost.swept_column * links * block.count
     return plan.target.vertex_start_cycles + cycles + sum(events) * cycles_of_an_event(cost, block.count)
 
 

@@ -199,7 +199,7 @@ def test_cycles_of_the_forward_neurons_of_w1_are_what_a_hand_computation_gives()
         largest = max((b.count, b.samples) for b in population.blocks if b.tile == tile)
         events = largest[1] * 0.05 * inputs
         neuron = largest[1] * (largest[0] // 2 * cost.pair + largest[0] % 2 * cost.neuron + cost.sample)
-        lists = sum(c.target == population.id for c in plan.connections) * largest[1] * (cost.sweep + cost.held * largest[0])
+        lists = sum(c.target == population.id for c in plan.connections) * largest[1] * (cost.sweep + cost.swept_column * largest[0])
         event = event_by_walking_its_columns(largest[0], cost.event, cost.event_vector, cost.event_joined)
         draws = len({(b.sample, b.samples) for b in population.blocks})
         spread = event * (largest[1] * inputs * 0.05 * 0.95) ** 0.5

@@ -64,7 +64,7 @@ def test_the_loops_over_spikes_take_what_a_walk_over_their_columns_takes(count: 
     events, samples, walked, left = 17, 3, 0, count
     while left:
         taken = min(left, 12)
-        walked += samples * (cost.sweep + cost.held * taken)
+        walked += samples * (cost.sweep + cost.swept_column * taken)
         walked += events * (cost.event + cost.event_vector * (taken // 2 + taken % 2))
         walked += events * (cost.event_joined if taken % 2 and taken > 1 else 0)
         left -= taken
