@@ -56,7 +56,7 @@ from snnc.compiler.tiles.vertices.loss_vertices import loss_scores, loss_sum, sa
 from snnc.compiler.tiles.vertices.parameter_vertices import pack_rows, sum_pieces, sum_private, weight_rows
 from snnc.compiler.tiles.vertices.vertex_spec import VertexSpec
 
-PARTS: Final = ("layout", "gradient_windows", "indexed", "packing", "poplar_session", "streaming", "vertices")
+PARTS: Final = ("populations", "layout", "gradient_windows", "indexed", "packing", "poplar_session", "streaming", "vertices")
 """The parts of a host program that no network changes, each a header and a source."""
 POPLAR: Final = (
     *(f"{part}.{kind}" for part in PARTS for kind in ("hpp", "cpp")),
