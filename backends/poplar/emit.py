@@ -57,7 +57,7 @@ from snnc.compiler.tiles.vertices.parameter_vertices import pack_rows, sum_piece
 from snnc.compiler.tiles.vertices.vertex_spec import VertexSpec
 
 PARTS: Final = ("populations", "layout", "gradient_windows", "indexed", "packing", "poplar_session", "streaming", "vertices")
-"""The parts of a host program that no network changes, each a header and a source."""
+"""Network-independent parts of a host program, each a header and a source."""
 POPLAR: Final = (
     *(f"{part}.{kind}" for part in PARTS for kind in ("hpp", "cpp")),
     "program.hpp",
@@ -67,21 +67,21 @@ POPLAR: Final = (
     "README.txt",
 )
 NORMS: Final = "norms.hpp"
-"""An additional file of programs that clip gradients to a norm."""
+"""Additional file of programs that clip gradients to a norm."""
 GROUPS: Final = {
-    "clocks": ("add_clocks", "The iteration counter and decisions about further windows."),
+    "clocks": ("add_clocks", "Iteration counter, and the decision whether further windows follow."),
     "relays_forward": (
         "add_forward_relays",
-        "F1: relays look for spikes; F1b: what their workers found becomes a list. Windows are shown.",
+        "F1: relays search the masks for spikes. F1b: they merge the ids found by their workers into a list and show the windows.",
     ),
     "relays_backward": ("add_backward_relays", "B1: relays show the same windows again."),
-    "forward": ("add_forward_neurons", "F2: currents, equations, spikes."),
-    "backward": ("add_backward_neurons", "B1 and B2: gradients of sources, adjoints of equations, gradients of weights."),
-    "reduction": ("add_reduction", "B3, and B1 on relays: the sums of partial input gradients."),
-    "loss": ("add_loss", "L1 and L2: the loss of each sample, and their sum."),
-    "recompute": ("add_recompute", "States at the boundaries of segments, kept and brought back."),
-    "update": ("add_update", "U1 and U2: the optimiser, where the parameters lie; their rows go to sources."),
-    "start": ("add_start", "Currents start at zero."),
+    "forward": ("add_forward_neurons", "F2: currents, neuron equations and spikes."),
+    "backward": ("add_backward_neurons", "B1 and B2: source gradients, adjoints of the neuron equations, weight gradients."),
+    "reduction": ("add_reduction", "B3, and B1 on relays: sums of the partial gradients of sources."),
+    "loss": ("add_loss", "L1 and L2: loss of each sample, and the sum of the losses."),
+    "recompute": ("add_recompute", "Saving and restoring states at the boundaries of segments."),
+    "update": ("add_update", "U1 and U2: the optimiser updates the parameters on their tiles; the updated rows are copied to the sources."),
+    "start": ("add_start", "Setting currents to zero before the first step."),
 }
 
 
@@ -124,7 +124,7 @@ def print_files(net: PoplarNetwork, names: Mapping[str, str], context: Body) -> 
 
 
 def code_bytes(each: int, cost: CodeletCost) -> list[tuple[str, int]]:
-    """Return names and values of the constants by which the emulator knows the size of a codelet, for instructions of `each` bytes."""
+    """Return names and values of the constants that give the emulator the size of a codelet, for instructions of `each` bytes."""
     loops = [(f"code_bytes_{name}", each * number) for name, number in cost.loops]
     return [("code_bytes", each * cost.instructions), *loops]
 
@@ -185,7 +185,7 @@ def _tables_before(net: PoplarNetwork) -> int:
 
 
 def gradient_codelets(net: PoplarNetwork) -> list[Body]:
-    """Codelets that sum gradients and bring weights to their sources."""
+    """Return the codelets that sum gradients and copy weights to their sources."""
     used = [sum_private(net.costs)]
     if net.copied_rows:
         kept = {net.program.parameters[c.weight].half for c in net.copied_rows if c.weight is not None}

@@ -1,4 +1,4 @@
-"""Built files in the cache folder, each with a digest of its whole entry, which is checked at every use."""
+"""Built files in the cache folder, each with a digest of the whole entry, which is checked at every use."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def cached_file(name: str, file: str, build: Callable[[Path], None]) -> Path:
     file
         Path of the file in that folder; `build` may leave other files there too.
     build
-        Gets an empty folder.
+        Function that fills the empty folder that it is given.
     """
     cache = cache_dir()
     target = cache / name

@@ -63,7 +63,7 @@ class Routes:
     links
         Links of each wire by its two ends, in both orders; a switch has the number after the last chip.
     bytes_per_cycle
-        What one link carries in a tile cycle, in one direction.
+        Bytes that one link carries per tile cycle, in one direction.
     trees
         For each chip, the last intermediate chip on the route to every other one.
     """

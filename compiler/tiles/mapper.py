@@ -89,8 +89,8 @@ def make_plan(
         Measured spikes, and neurons that receive gradient, of a buffer, [steps, samples]: supersteps are priced step by step, each with its
         busiest tile. Values without measurements are assumed to fire independently.
     patterns
-        Which values of a buffer spiked, as :attr:`snnc.compiler.tiles.planning.activity.Activity.patterns` has them: indexed connections
-        are priced with the spikes that reach each tile.
+        The values of a buffer that spiked, as in :attr:`snnc.compiler.tiles.planning.activity.Activity.patterns`: indexed connections are
+        priced with the spikes that reach each tile.
     activity_source
         Where `activity` comes from, for reports.
     capacity
@@ -112,8 +112,8 @@ def make_plan(
         segment; "boundaries", also the initial states of segments, in streaming memory; "history", also their histories, instead of
         recompute. "auto" tries the first three in this order until one fits, and uses the fourth if it is predicted to be faster.
     fused
-        Whether relays look for the spikes of one iteration of the forward pass while neurons compute the next, where the network allows
-        it; None: where that is predicted to be faster.
+        Whether relays search for the spikes of one iteration of the forward pass while neurons compute the next, if the network allows
+        it; None: if that is predicted to be faster.
     packed
         Whether tiles of a target put rows of weights side by side before they go to the sources, which then read fewer pieces; None: only
         if nothing fits otherwise.
@@ -201,7 +201,7 @@ def _found(
 
 
 def _misfit(found: Sequence[Search], request: MappingRequest, strategy: str, effort: int, *, advises: bool) -> TooBigError:
-    """The error of a request of which no search fits; it may try other requests to advise."""
+    """Return the error for a request that no search fits; it may plan other requests to find remedies."""
     if strategy != SNNC:
         return baseline_misfit_error(found[0].problem, strategy, found[0].misfit)
     nearest = smallest_misfit(found)

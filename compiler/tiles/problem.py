@@ -120,7 +120,7 @@ class MappingProblem:
 
     @cached_property
     def further(self) -> FurtherWindows:
-        """Which windows may be too small, and whose relays request further ones."""
+        """Windows that may be too small, and the buses whose relays request further ones."""
         windowed, exact = self.windowed_buses, self.mode == "exact"
         sizes = {
             b.id: WindowSizes(b.source.width, b.events, exact, b.capacity, b.gradient_capacity if b.id in windowed else None)

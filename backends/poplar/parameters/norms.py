@@ -1,6 +1,6 @@
 """Clipping by the joint norm of all gradients.
 
-Gradients are squared where they are summed; the squares are added by tile and by chip, and give the factor that scales the update.
+Gradients are squared where they are summed. The squares are added by tile and by chip, and their sum determines the factor of the update.
 """
 
 from __future__ import annotations
@@ -40,8 +40,12 @@ def add_norm(net: PoplarNetwork, assembly: Assembly) -> None:
     """Add vertices that sum the gradients and their squares before the existing updates, which then only read the sums."""
     if not clips(net):
         return
-    assembly.variable("std::unique_ptr<SquareSums>", "square_sums", "std::make_unique<SquareSums>(graph)", "what the norm is made of")
-    assembly.variable("Tensor", FACTOR.removesuffix("[0]"), 'layout.on_tile(poplar::FLOAT, {1}, "clip_factor", 0)', "of all gradients")
+    assembly.variable(
+        "std::unique_ptr<SquareSums>", "square_sums", "std::make_unique<SquareSums>(graph)", "sums of squares of the gradients"
+    )
+    assembly.variable(
+        "Tensor", FACTOR.removesuffix("[0]"), 'layout.on_tile(poplar::FLOAT, {1}, "clip_factor", 0)', "factor that clips all gradients"
+    )
     loops, vertex = assembly.loops.get("update", []), squares(net.costs, accumulates=accumulates(net), scaled=scaled(net))
     squared = []
     updates = {class_name(updated(net, half=half)) for half in (False, True)}
@@ -84,7 +88,7 @@ def _judged(net: PoplarNetwork) -> list[VertexLoop]:
     places = {"factor": FACTOR, "step": "optimizer_step[0]", "good": "good_updates[0]", "skipped": "skipped_updates[0]"}
     places |= {"loss_scale": "loss_scale[0]", "gradient_scale": "gradient_scale[0]"}
     places |= {"batches": "batches[0]"} if accumulates(net) else {}
-    return [VertexLoop("updates that are skipped", "", "", "", _JUDGED, class_name(vertex), "0", connected(vertex, places))]
+    return [VertexLoop("decides whether the update is skipped", "", "", "", _JUDGED, class_name(vertex), "0", connected(vertex, places))]
 
 
 def norm_codelets(net: PoplarNetwork) -> list[Body]:

@@ -106,7 +106,7 @@ def _variables(assembly: Assembly, placed: PlacedParameter) -> None:
     comment = f"parameter {placed.label}"
     if placed.form == "shared":
         assembly.variable("Tensor", name, f'layout.on_tile(poplar::FLOAT, {{1}}, "{name}", {p}.groups[0].tile)', comment)
-        assembly.variable("Parts", f"{name}_copies", f'layout.group_numbers({p}, "{name}_copies")', "the same number on every tile")
+        assembly.variable("Parts", f"{name}_copies", f'layout.group_numbers({p}, "{name}_copies")', "copy of the number on every tile")
         assembly.refresh.append(f"to_readers.add({name}.broadcast({p}.groups.size(), 0), {name}_copies.all);")
         whole = name
     else:
@@ -172,7 +172,7 @@ def _update(net: PoplarNetwork, assembly: Assembly, placed: PlacedParameter) -> 
 
 
 def _rounded(net: PoplarNetwork, placed: PlacedParameter) -> Values:
-    """Where random numbers find their weights: in the array as the host sees it."""
+    """Return the fields that locate weights for random numbers, in the array that the host sees."""
     if net.program.rounding is None or net.program.rounding.kind != "stochastic":
         return {}
     number = [op.parameter for op in net.program.update].index(placed.name)
@@ -190,11 +190,11 @@ def _source_numbers(net: PoplarNetwork, assembly: Assembly, connection: Connecti
     """Copy the weights of a one-to-one connection to the tiles of their source, which forms the input gradient there."""
     source, target, rows = connection.source, connection.target, f"{weight}_rows"
     if net.size(weight) == 1:
-        assembly.variable("Parts", rows, f'layout.group_numbers({source}, "{rows}")', "the same number with the source")
+        assembly.variable("Parts", rows, f'layout.group_numbers({source}, "{rows}")', "copy of the number on the tiles of its source")
         assembly.refresh.append(f"to_readers.add({weight}.broadcast({source}.groups.size(), 0), {rows}.all);")
     else:
         offset = net.offset(connection.id)
-        assembly.variable("Parts", rows, f'layout.source_rows({source}, "{rows}", 1)', "the same weights with their source")
+        assembly.variable("Parts", rows, f'layout.source_rows({source}, "{rows}", 1)', "copy of the weights on the tiles of their source")
         assembly.refresh.append(f"to_readers.add(Layout::pairs_of({source}, {target}, {weight}, {offset}), {rows}.all);")
 
 
@@ -204,7 +204,7 @@ def _source_rows(net: PoplarNetwork, assembly: Assembly, connection: ConnectionI
     inputs, outputs = net.size(connection.source_buffer), net.neurons[target]
     half = net.program.parameters[connection.weight or ""].half
     made = f'layout.{"half_" if half else ""}source_rows({source}, "{rows}", {outputs})'
-    assembly.variable("Parts", rows, made, "the same weights, by rows, with their source")
+    assembly.variable("Parts", rows, made, "copy of the weights by rows, on the tiles of their source")
     packed = connection.id in net.packed_rows
     pieces = _packed_rows(net, assembly, connection) if packed else f"Layout::rows_of({source}, h, {target}, {connection.weight}, {inputs})"
     values = {
@@ -225,8 +225,8 @@ def _packed_rows(net: PoplarNetwork, assembly: Assembly, connection: ConnectionI
     inputs, bundles = net.size(connection.source_buffer), net.packed_rows[connection.id]
     weight, name = connection.weight, f"{connection.weight}_packing"
     value = f"Packing({connection.source}, {connection.target}, {inputs}, {bundles})"
-    assembly.variable("Packing", name, value, "which tiles pack rows of the same weights")
-    packed = assembly.variable("Parts", f"{weight}_packed", f'layout.packed_rows({name}.packers(), "{weight}_packed")', "the packed rows")
+    assembly.variable("Packing", name, value, "tiles that pack rows of the weights")
+    packed = assembly.variable("Parts", f"{weight}_packed", f'layout.packed_rows({name}.packers(), "{weight}_packed")', "packed rows")
     values = {
         "pieces": f"{name}.collected(p, {weight})",
         "widths": f"layout.constants({name}.widths(p), p.tile)",

@@ -17,19 +17,19 @@ from snnc.compiler.tiles.vertices.parameter_vertices import KEPT, schedule, upda
 from snnc.compiler.tiles.vertices.vertex_spec import VertexSpec
 
 FACTOR: Final = "clip_factor[0]"
-"""The factor that brings the gradients to the norm."""
+"""Factor that scales the gradients down to the norm."""
 _TILE: Final = "0"
 _LEAST: Final = 2
-"""Numbers that the rates of a group take at least."""
+"""Minimum length of a group's rates."""
 
 
 def accumulates(net: PoplarNetwork) -> bool:
-    """Return whether the program can keep gradients of several batches."""
+    """Return whether the program can accumulate gradients of several batches."""
     return net.training and not net.external and net.program.optimizer is not None and net.program.optimizer.accumulate
 
 
 def clips(net: PoplarNetwork) -> bool:
-    """Return whether the norm of all gradients is found: they are clipped to it, or an update is skipped where it is not finite."""
+    """Return whether the norm of all gradients is computed, to clip them or to skip updates with gradients that are not finite."""
     optimizer = net.program.optimizer
     return net.training and not net.external and optimizer is not None and (optimizer.clip_norm is not None or scaled(net))
 
@@ -40,12 +40,12 @@ def scaled(net: PoplarNetwork) -> bool:
 
 
 def keeps_remainder(net: PoplarNetwork) -> bool:
-    """Return whether float16 weights keep their rounding remainder in float32."""
+    """Return whether the remainders of rounding float16 weights are stored as float32."""
     return net.program.rounding is not None and net.program.rounding.kind == "master"
 
 
 def updated(net: PoplarNetwork, *, half: bool = False) -> VertexSpec:
-    """Return the vertex that updates parameters: float32 ones, or weights that are float16."""
+    """Return the vertex that updates float32 parameters, or float16 weights."""
     number, rounding = len(moments(net.program.optimizer)), net.program.rounding
     if half and rounding is not None:
         return update_half(net.costs, number, accumulates=accumulates(net), clips=clips(net), rounding=rounding.kind)
@@ -53,45 +53,49 @@ def updated(net: PoplarNetwork, *, half: bool = False) -> VertexSpec:
 
 
 def updates_halves(net: PoplarNetwork) -> bool:
-    """Return whether weights that are float16 are updated."""
+    """Return whether float16 weights are updated."""
     return any(net.program.parameters[op.parameter].half for op in net.program.update) and not net.external
 
 
 def connected_update(net: PoplarNetwork, *, half: bool = False) -> VertexSpec:
-    """Return the same with the kept gradients, which the norm takes over where gradients are clipped to one."""
+    """Return the fields of an update with the accumulated gradients; if gradients are clipped, the norm's vertices read these instead."""
     found = updated(net, half=half)
     return replace(found, fields=(*found.fields, KEPT)) if accumulates(net) and clips(net) else found
 
 
 def scheduled(net: PoplarNetwork) -> VertexSpec:
-    """Return the vertex that finds the rates."""
+    """Return the vertex that computes the rates."""
     return schedule(net.costs, accumulates=accumulates(net), scaled=scaled(net))
 
 
 def optimizer_arrays(net: PoplarNetwork) -> list[str]:
-    """Return the fields of what the update keeps for each parameter: moments, and the sum of earlier gradients."""
+    """Return the fields of the arrays that an update stores for each parameter: moments, and the sum of earlier gradients."""
     return [*moments(net.program.optimizer), *(["kept"] if accumulates(net) else [])]
 
 
 def width(net: PoplarNetwork) -> int:
-    """Return the numbers that the rates of a group take; the last unscales gradients, or is the share of a batch in a mean of several."""
+    """Return the length of a group's rates; the last one unscales gradients, or is the share of a batch in a mean of several."""
     if net.program.optimizer is None:
         return _LEAST
     return max(_LEAST, len(rule_of(net.program.optimizer).rate_names)) + scaled(net) + accumulates(net)
 
 
 def add_accumulation(net: PoplarNetwork, assembly: Assembly) -> Values:
-    """Add what says whether a batch's gradients are kept; return the fields of the vertex that reads it."""
+    """Add the setting that selects whether a batch's gradients are stored; return the fields of the vertex that reads it."""
     if not accumulates(net):
         return {}
-    assembly.variable("Tensor", "batches", f'layout.on_tile(poplar::INT, {{1}}, "batches", {_TILE})', "batches whose gradients are kept")
-    assembly.variable("Tensor", "updating", f'layout.on_tile(poplar::BOOL, {{}}, "updating", {_TILE})', "whether parameters change")
+    assembly.variable(
+        "Tensor", "batches", f'layout.on_tile(poplar::INT, {{1}}, "batches", {_TILE})', "earlier batches whose gradients are stored"
+    )
+    assembly.variable(
+        "Tensor", "updating", f'layout.on_tile(poplar::BOOL, {{}}, "updating", {_TILE})', "whether this step updates the parameters"
+    )
     assembly.tensors.append('tensor("batches", SNNC_SETTING, {1}, batches, {}, true, SNNC_INT32);')
     return {"batches": "batches[0]", "updating": "updating"}
 
 
 def rate_numbers(net: PoplarNetwork) -> int:
-    """Return the numbers that the rates of all groups take."""
+    """Return the length of the rates of all groups."""
     return width(net) * max(1, len(groups_of(net.program)))
 
 
@@ -123,7 +127,7 @@ def update_code(net: PoplarNetwork) -> Body:
     kept: Body = {"accumulates": accumulates(net), "clips": clips(net), "width": width(net), "numbers": rate_numbers(net)}
     kept |= {"half": None, "scaled": scaled(net)}
     if updates_halves(net):
-        assert net.program.rounding is not None, "weights that are float16 are updated"
+        assert net.program.rounding is not None, "float16 weights are updated"
         kept |= {"half": updated(net, half=True), "rounding": net.program.rounding.kind}
         kept |= {"half_rule": printed_rule(net.program.optimizer or SGD(), gradient=gradient, value="now")}
     return {"template": "optimizer", "rule": rule, "shared": _shared(net), "vertex": updated(net), "schedule": scheduled(net), **kept}

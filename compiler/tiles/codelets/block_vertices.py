@@ -18,7 +18,7 @@ from snnc.compiler.tiles.vertices.vertex_spec import Element, FieldKind, FieldSp
 NUMBERS: Final[Mapping[int, Element]] = {2: "unsigned short", 4: "unsigned"}
 """Type of the numbers in tables by their bytes."""
 _WINDOWS: Final = (
-    constant("stage", "the iteration in which the population has step 0", "int"),
+    constant("stage", "iteration in which the population runs step 0", "int"),
     constant("interval", "iterations from one step to the next", "int"),
     constant("steps", "steps", "int"),
 )
@@ -32,13 +32,13 @@ _SOURCES: Final = (
     one("input", "int", "k", "the iteration"),
     constant("interval", "iterations from one step to the next", "int"),
     constant("steps", "steps", "int"),
-    constant("last", "the first iteration of the backward pass", "int"),
+    constant("last", "first iteration of the backward pass", "int"),
     constant("batch", "samples of the tile"),
-    constant("sample", "the block's first sample, counted from the tile's"),
+    constant("sample", "first sample of the block within the tile"),
     constant("samples", "samples of the block"),
     constant("count", "neurons of the block"),
 )
-_FIRST: Final = constant("first", "the block's first neuron")
+_FIRST: Final = constant("first", "first neuron of the block")
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class BlockLink:
 
     @property
     def read_backward(self) -> bool:
-        """Whether the backward step reads its window for weights or for the chosen entries of a maximum."""
+        """Whether the backward step reads the window, for weights or for the entries that a maximum chose."""
         return self.link.read_backward
 
 
@@ -72,13 +72,13 @@ def forward(cost: CodeletCost, layer: Layer, links: Sequence[BlockLink], code: B
     fields += [run("inout", "float", f"state{i}", "a state") for i in range(len(kernel.states))]
     fields += _parameters(layer, code)
     fields += [_past(f"past{state.index}", "inout") for state in (half_states(layer) if saved else ())]
-    fields += [_saved(layer, i, "inout", "a value that the adjoint reads") for i in range(len(kernel.saved) if saved else 0)]
+    fields += [_saved(layer, i, "inout", "a saved value that the adjoint reads") for i in range(len(kernel.saved) if saved else 0)]
     kinds = {source.buffer: source.kind for source in layer.sent}
     for i, buffer in enumerate(layer.outputs):
         if kinds.get(buffer) == "spikes":
-            fields += [constant(f"words{i}", "words of masks of a sample"), run("output", "unsigned", f"mask{i}", "a bit for each neuron")]
+            fields += [constant(f"words{i}", "mask words per sample"), run("output", "unsigned", f"mask{i}", "a bit for each neuron")]
         elif buffer in kinds:
-            fields.append(run("output", "float", f"value{i}", "what the output sends"))
+            fields.append(run("output", "float", f"value{i}", "values that the output sends"))
     fields += [run("inout", "float", f"record{i}", "a record of all steps") for i in range(layer.records)]
     cost = testing(cost, supports)
     return VertexSpec("forward", tuple(fields), cost, forward_loops(cost, links))
@@ -121,9 +121,9 @@ def backward(
         fields.append(run("output", "float", f"delta{port}", "the gradient of a current"))
         if sends_deltas(links, port):
             half = sends_halves(links, port)
-            fields.append(run("output", "half" if half else "float", f"sent{port}", "the same, for its sources", 4 * half))
+            fields.append(run("output", "half" if half else "float", f"sent{port}", "the same gradient, for its sources", 4 * half))
         if layer.shown:
-            fields.append(run("inout", "float", f"shown{port}", "the same of all steps, for a caller"))
+            fields.append(run("inout", "float", f"shown{port}", "the same gradient at all steps, for a caller"))
     fields += _parameters(layer, code)
     stored = {state: {state, f"{state}_prev"} for state in kernel.states}
     halves = half_states(layer)
@@ -139,7 +139,7 @@ def backward(
     for i, source in enumerate(returning_sources):
         fields += _returning(i, source)
     fields += _first(layer, always=bool(returning_sources))
-    fields += [constant("last", "the first iteration of the backward pass", "int")] if returning_sources else []
+    fields += [constant("last", "first iteration of the backward pass", "int")] if returning_sources else []
     for i, buffer in enumerate(layer.outputs):
         if f"d_o{i}" in code.reads:
             fields += _ring(i) if has_ring(layer, buffer) else []
@@ -173,18 +173,21 @@ def source_gradient(cost: CodeletCost, layer: Layer, links: Sequence[tuple[Link,
     for output in sorted({layer.outputs.index(link.source.buffer) for link, _ in links}):
         fields += _ring(output)
     for i, (link, form) in enumerate(links):
-        fields += [constant(f"stage{i}", "the iteration in which the target has step 0", "int"), constant(f"delay{i}", "steps", "int")]
+        fields += [
+            constant(f"stage{i}", "iteration in which the target runs step 0", "int"),
+            constant(f"delay{i}", "delay in steps", "int"),
+        ]
         fields += _of_target(i, link, form)
     return VertexSpec("source_gradient", tuple(fields), cost, source_loops(cost, links))
 
 
 def returning_to(layer: Layer, code: BlockCode, sources: Iterable[BusSource]) -> list[BusSource]:
-    """Return those of `sources` whose output's gradient the adjoint reads."""
+    """Return the `sources` whose output gradient the adjoint reads."""
     return [source for source in sources if f"d_o{layer.outputs.index(source.buffer)}" in code.reads]
 
 
 def has_ring(layer: Layer, buffer: str) -> bool:
-    """Return whether gradients of an output arrive over connections, and are pending for some steps."""
+    """Return whether gradients of an output arrive over connections and stay pending for some steps."""
     return any(link.input_gradient and link.source.buffer == buffer for link in layer.outgoing)
 
 
@@ -194,11 +197,11 @@ def sends_deltas(links: Iterable[BlockLink], port: int) -> bool:
 
 
 def sends_halves(links: Iterable[BlockLink], port: int) -> bool:
-    """Return whether they read it as float16."""
+    """Return whether sources read the gradient of a current as float16."""
     return any(link.link.port == port and link.link.half_deltas and not link.returned for link in links)
 
 
-# ---- fields of several -------------------------------------------------------------------------------------------------------
+# ---- shared fields -----------------------------------------------------------------------------------------------------------
 
 
 def _changed(also_read: bool) -> FieldKind:
@@ -219,38 +222,38 @@ def _window(link: BlockLink) -> Iterator[FieldSpec]:
     i, of = link.index, link.link
     if of.events:
         yield run("input", id_type(of.source.width), f"ids{i}", "ids of the window")
-        yield run("input", "unsigned", f"number{i}", "how many they are")
-        yield constant(f"room{i}", "ids that it has room for, in whole words")
+        yield run("input", "unsigned", f"number{i}", "number of ids in the window")
+        yield constant(f"room{i}", "capacity of the window in ids, in whole words")
         if of.dense:
             yield constant(f"inputs{i}", "values of the source")
     else:
         yield run("input", "float", f"values{i}", "values of the source")
-        yield constant(f"width{i}", "how many they are")
+        yield constant(f"width{i}", "number of values")
     if of.one_to_one:
-        yield constant(f"offset{i}", "the neuron that the first value reaches")
+        yield constant(f"offset{i}", "neuron that receives the first value")
 
 
 def _table(i: int, form: TableForm) -> Iterator[FieldSpec]:
     number = NUMBERS[form.index_bytes]
-    yield run("input", number, f"rows{i}", "where the runs of each row begin")
-    yield run("input", number, f"place{i}", "the first target of each run")
-    yield run("input", number, f"start{i}", "the first weight of each run")
+    yield run("input", number, f"rows{i}", "start of each row's runs")
+    yield run("input", number, f"place{i}", "first target of each run")
+    yield run("input", number, f"start{i}", "first weight of each run")
     if not form.single:
-        yield run("input", number, f"length{i}", "values of each run")
+        yield run("input", number, f"length{i}", "number of values of each run")
 
 
 def _target_table(link: BlockLink, form: TableForm) -> Iterator[FieldSpec]:
     i = link.index
     yield from _table(i, form)
     if form.keyed:
-        yield run("input", NUMBERS[form.index_bytes], f"keys{i}", "the source of each row")
+        yield run("input", NUMBERS[form.index_bytes], f"keys{i}", "source of each row")
     else:
-        yield constant(f"low{i}", "the source of the first row")
-    yield constant(f"span{i}", "rows")
+        yield constant(f"low{i}", "source of the first row")
+    yield constant(f"span{i}", "number of rows")
 
 
 def _weights(links: Iterable[BlockLink]) -> Iterator[FieldSpec]:
-    """Weights as they are stored with the target, or what a maximum has seen."""
+    """Weights as stored with the target, or the state of a maximum."""
     for link in links:
         i, of = link.index, link.link
         if link.form is not None:
@@ -267,7 +270,7 @@ def _weights(links: Iterable[BlockLink]) -> Iterator[FieldSpec]:
 
 def _weight(i: int, link: Link, align: int = 0) -> FieldSpec:
     if link.one_to_one and link.weight_elements == 1:
-        return one("input", "float", f"weight{i}", "the weight of all neurons")
+        return one("input", "float", f"weight{i}", "the weight shared by all neurons")
     return run("input", "float", f"weight{i}", "weights", align)
 
 
@@ -276,20 +279,20 @@ def _choice(name: str, i: int) -> FieldSpec:
 
 
 def _gradients(links: Iterable[BlockLink]) -> Iterator[FieldSpec]:
-    """Private sums of weight gradients; the chosen entries of a maximum."""
+    """Private sums of weight gradients; the entries that a maximum chose."""
     for link in links:
         i, of = link.index, link.link
         if link.form is not None and of.read_backward:
             yield from _target_table(link, link.form)
         if of.weight_gradient:
-            yield run("inout", "float", f"gradient{i}", "the block's gradients of weights", 8 if of.dense else 0)
+            yield run("inout", "float", f"gradient{i}", "weight gradients of the block", 8 if of.dense else 0)
             if link.form is not None:
-                yield constant(f"size{i}", "how many they are")
+                yield constant(f"size{i}", "number of weight gradients")
         elif of.read_backward:
             yield _choice("chosen", i)
             if not of.events:
                 yield _choice("best", i)
-            yield run("output", "float", f"winner{i}", "the chosen entries, for the source")
+            yield run("output", "float", f"winner{i}", "entries that the maximum chose, for the source")
 
 
 def _past(name: str, way: FieldKind, holds: str = "a state of all steps") -> FieldSpec:
@@ -304,8 +307,8 @@ def _saved(layer: Layer, i: int, way: FieldKind, holds: str) -> FieldSpec:
 
 
 def _partials(link: BlockLink) -> Iterator[FieldSpec]:
-    yield constant(f"capacity{link.index}", "entries that a window has room for")
-    yield run("inout", "float", f"partial{link.index}", "partial products of its entries")
+    yield constant(f"capacity{link.index}", "capacity of the window in entries")
+    yield run("inout", "float", f"partial{link.index}", "partial products of the window's entries")
 
 
 def _parameter(name: str, holds: str, shared: bool) -> FieldSpec:
@@ -322,22 +325,24 @@ def _parameters(layer: Layer, code: BlockCode) -> Iterator[FieldSpec]:
 def _returning(i: int, source: BusSource) -> tuple[FieldSpec, ...]:
     """Gradients that return to the block in windows."""
     return (
-        constant(f"offset_back{i}", "the iteration in which the bus shows step 0", "int"),
-        constant(f"last_back{i}", "the last step that it shows", "int"),
-        constant(f"capacity_back{i}", "entries that a window has room for"),
-        constant(f"room_back{i}", "ids that it has room for, in whole words"),
+        constant(f"offset_back{i}", "iteration in which the bus shows step 0", "int"),
+        constant(f"last_back{i}", "last step shown on the bus", "int"),
+        constant(f"capacity_back{i}", "capacity of the window in entries"),
+        constant(f"room_back{i}", "capacity of the window in ids, in whole words"),
         run("input", id_type(source.width), f"ids_back{i}", "ids of the window"),
-        run("input", "unsigned", f"number_back{i}", "its spikes and entries"),
-        run("input", "float", f"value_back{i}", "gradients of its entries"),
+        run("input", "unsigned", f"number_back{i}", "number of spikes and of all entries in the window"),
+        run("input", "float", f"value_back{i}", "gradients of the window's entries"),
     )
 
 
 def _ring(output: int) -> tuple[FieldSpec, FieldSpec]:
-    return run("inout", "float", f"d_output{output}", "pending gradients of an output"), constant(f"ring{output}", "steps that are pending")
+    return run("inout", "float", f"d_output{output}", "pending gradients of an output"), constant(
+        f"ring{output}", "number of pending steps"
+    )
 
 
 def delta_of_pairs(i: int) -> FieldSpec:
-    """Deltas of which two samples may be one load."""
+    """Deltas; one load may read two samples."""
     return run("input", "float", f"delta{i}", "the target's deltas", 8)
 
 
@@ -349,7 +354,7 @@ def _of_target(i: int, link: Link, form: TableForm | None) -> Iterator[FieldSpec
     if form is not None:
         yield from _table(i, form)
         yield delta
-        yield run("input", "float", f"winner{i}", "the chosen entries of a maximum") if link.chooses else weight
+        yield run("input", "float", f"winner{i}", "entries that the maximum chose") if link.chooses else weight
     elif link.dense:
         yield constant(f"outputs{i}", "neurons of the target")
         yield run("input", "half", f"delta{i}", "the target's deltas", 4) if link.half_deltas else delta_of_pairs(i)

@@ -1,4 +1,4 @@
-"""The vertices of a source's relays: classes, and how many of each."""
+"""The vertices of a source's relays: their classes, and the number of each."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Codelet: TypeAlias = tuple[Hashable, VertexSpec, int]
 
 
 def relay_codelets(problem: MappingProblem, source: BusSource) -> Iterator[Codelet]:
-    """The classes of which each relay of `source` has vertices."""
+    """Return the classes of the vertices that each relay of `source` has."""
     buses, bits, joins, costs = problem.buses_of(source), source in problem.bits, not source.external, problem.costs
     if source.kind == "values":
         for forward in (True, False)[: 1 + problem.training]:

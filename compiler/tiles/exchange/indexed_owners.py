@@ -18,13 +18,13 @@ from snnc.compiler.tiles.mapped.network import Link
 
 @dataclass(frozen=True, eq=False)
 class Ownership:
-    """An indexed connection with weights: who owns what, and which groups use it."""
+    """Owners of an indexed connection's weights, and the groups that use them."""
 
     link: Link
     indexed: IndexedLink
     target: TileRange
     source: TileRange | None
-    """Where its target lies, and its source if it copies weights."""
+    """Tile ranges of its target, and of its source if that copies weights."""
 
     @cached_property
     def owners(self) -> Owners:
@@ -47,7 +47,7 @@ class Ownership:
         return self._uses("source", self.source)
 
     def uses(self, side: Side) -> Iterator[tuple[Ints, Ints, Ints]]:
-        """For each replica: tile, owner and elements of everything that a group has from one owner in one piece."""
+        """For each replica: tile, owner and number of elements of every piece that a group receives from one owner."""
         where = self.target if side == "target" else self.source
         assert where is not None
         tile, owner, elements = self.target_uses if side == "target" else self.source_uses
@@ -55,10 +55,11 @@ class Ownership:
             yield start + tile, owner, elements
 
     def joined(self, side: Side, uses: tuple[Ints, Ints, Ints], single: npt.NDArray[np.bool_] | None = None) -> npt.NDArray[np.bool_]:
-        """Return for each of `uses`, of a replica, whether it travels in one piece with the one before it.
+        """Return, for each of a replica's `uses`, whether it is sent as one piece with the previous one.
 
-        Both move between the same two tiles and follow each other in the memory that is read: that of groups if `single` says which
-        tiles of the replica have groups of a single block (behind others lie private sums), else that of owners.
+        Both then move between the same two tiles and are adjacent in the memory that is read. With `single`, that is the memory of groups:
+        it marks the tiles of the replica whose groups have a single block (private sums follow the other groups). Otherwise it is that of
+        owners.
         """
         tile, owner, _ = uses
         where, home = self.target if side == "target" else self.source, self.owners.tile[owner]
@@ -73,7 +74,7 @@ class Ownership:
         return found
 
     def _pieces(self, side: Side, where: TileRange) -> tuple[Ints, Ints, Ints]:
-        """Group, owner and elements of everything that a group of a replica has from one owner in one piece."""
+        """Group, owner and number of elements of every piece that a group of a replica receives from one owner."""
         used = self.indexed.tables(side, where).used
         group = np.repeat(np.arange(len(used.group) - 1), np.diff(used.group))
         begin = np.searchsorted(self.owners.first, used.first, side="right") - 1

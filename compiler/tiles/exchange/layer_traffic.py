@@ -348,7 +348,7 @@ def _shared(first: int, count: int, other: int, others: int) -> int:
 
 
 def _wanted(group: BatchGroup, received: dict[int, tuple[Span, ...]]) -> dict[Span, list[int]]:
-    """Samples that tiles of `group` have not `received` yet, and the tiles; notes that they receive them."""
+    """Samples that tiles of `group` have not `received` yet, and the tiles; marks them as received."""
     alike: dict[tuple[Span, ...], list[int]] = defaultdict(list)
     for tile in group.tiles.tolist():
         alike[received.get(tile, ())].append(tile)

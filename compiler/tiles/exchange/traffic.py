@@ -438,10 +438,10 @@ def between_replicas(
 
 
 def _pieces(number: Ints, share: Ints, elements: Ints, joined: npt.NDArray[np.bool_]) -> Ints:
-    """Return in how many pieces the shares of `number` column groups of a size lie, ``[replicas][tiles]``.
+    """Return the number of contiguous pieces that the shares of `number` column groups of a size form, ``[replicas][tiles]``.
 
-    Column groups of a tile follow each other in memory, so those that one replica owns whole (biases of one or two neurons) are one piece,
-    with those of the other size too: `joined` says for which shares there is such a piece already, and is updated.
+    Column groups of a tile are adjacent in memory, so the groups that one replica owns whole (biases of one or two neurons) form one piece,
+    also with groups of the other size: `joined` marks the shares that already have such a piece, and is updated.
     """
     whole = (share == elements) & (share > 0) & (number > 0)
     pieces: Ints = np.where(whole, ~joined, number * (share > 0))

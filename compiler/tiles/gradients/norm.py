@@ -1,4 +1,4 @@
-"""The norm of all gradients: sums of squares of tiles, of chips and of all, in supersteps of their own before the optimiser."""
+"""The norm of all gradients: sums of squares of tiles, of chips and of all, in separate supersteps before the optimiser."""
 
 from __future__ import annotations
 

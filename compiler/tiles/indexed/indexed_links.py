@@ -40,7 +40,7 @@ class IndexedLink:
 
     @property
     def owned(self) -> int:
-        """Elements of theta that tiles own; constants lie with the groups alone."""
+        """Elements of theta that tiles own; constants are stored only with the groups."""
         return self.map.elements if self.map.constants is None else 0
 
     @property

@@ -19,19 +19,19 @@ from snnc.compiler.tiles.indexed.tables import IndexTables, source_tables, targe
 
 @dataclass(frozen=True, eq=False)
 class IndexedConnection:
-    """An indexed connection of a plan; tables are those of one replica's groups, the same for all replicas."""
+    """An indexed connection of a plan, with the tables of one replica's groups; they are the same for all replicas."""
 
     connection: ConnectionInfo
     map: IndexedMap
     target: IndexTables
     source: IndexTables | None
-    """With the source, where its gradient is formed."""
+    """Tables on the source's side; None if the source needs no gradient."""
     owners: Owners | None
     """None if theta holds constants."""
 
 
 def indexed_operations(program: StepProgram) -> Mapping[str, IndexedOp]:
-    """The operations of a program that are indexed, by connection."""
+    """Return the indexed operations of a program, by connection."""
     return {op.connection: op for op in program.forward if isinstance(op, IndexedOp)}
 
 
@@ -84,5 +84,5 @@ class _Cut:
 
     @cached_property
     def tiles(self) -> Ints:
-        """All tiles, those of other replicas too."""
+        """All tiles, including those of other replicas."""
         return np.array(sorted({b.tile for b in self.placed.blocks}), dtype=np.int64)

@@ -74,7 +74,7 @@ class LossShape:
 
     @property
     def scores(self) -> int:
-        """Numbers that are kept of a sample before its adjoints are found; 0: every step has its own loss."""
+        """Number of scores stored per sample before its adjoints are computed; 0: every step has its own loss."""
         return sum(slot.stop - slot.first for slot in self.slots)
 
     @property
@@ -84,7 +84,7 @@ class LossShape:
 
     @property
     def reads_steps(self) -> bool:
-        """Whether what finds the adjoints reads every step, and each worker has a loss of its own steps."""
+        """Whether the vertex that computes the adjoints reads every step; each worker then writes the loss of its own steps."""
         return self.name in (_OF_STEPS, Composed.name)
 
     @property
@@ -93,11 +93,11 @@ class LossShape:
         return self.lengths or any(slot.kind == "known" for slot in self.slots)
 
     def targets(self, steps: int) -> int:
-        """Return the numbers of a sample's targets; 0: its class alone."""
+        """Return the number of values in a sample's targets; 0: the target is only its class."""
         return self.columns * (steps if self.each_step else 1)
 
     def looked_at(self, steps: int) -> int:
-        """Return how many of them every worker looks at."""
+        """Return the number of these values that every worker reads."""
         return self.masked * (steps if self.each_step else 1)
 
     def score_of(self, kind: ScoreKind, first: int, stop: int) -> ScoreSlot:
@@ -119,7 +119,7 @@ def loss_shape(program: StepProgram) -> LossShape:
 
 
 def _slots(loss: Composed) -> tuple[ScoreSlot, ...]:
-    """A score of each output and statistic over time that some term reads."""
+    """Return a score for each output and statistic over time that a term reads."""
     wanted: list[tuple[ScoreKind, int, int]] = []
     for term, (first, stop) in zip(loss.terms, loss.slices, strict=True):
         known = loss.targets == "step_values" and term.reads_targets

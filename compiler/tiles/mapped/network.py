@@ -82,7 +82,7 @@ class Link:
     half: bool = False
     """Whether its weights are float16."""
     half_deltas: bool = False
-    """Whether its source reads deltas as float16, two samples a word."""
+    """Whether its source reads deltas as float16, two samples per word."""
 
     @property
     def delta_bytes(self) -> int:
@@ -157,7 +157,7 @@ class Layer:
     outputs
         Output buffers of the kernel, in order.
     sent
-        Those that buses move.
+        The output buffers that buses move.
     recorded
         The buffer of each output of the network that it writes.
     adjoint_outputs
@@ -195,7 +195,7 @@ class Layer:
 
     @property
     def half_weights(self) -> int:
-        """Weights of a neuron that are float16; those of dense connections all are, or none is."""
+        """Number of float16 weights per neuron; either all dense connections have them, or none has."""
         return sum(link.inputs for link in self.incoming if link.half)
 
     @property
@@ -263,7 +263,7 @@ class MappedNetwork:
 
     @property
     def optimiser_values(self) -> int:
-        """How many values are stored for each parameter besides itself and its gradient."""
+        """Number of values stored for each parameter in addition to itself and its gradient."""
         return self.moments + self.accumulates
 
     @property
@@ -427,7 +427,7 @@ def learned_elements(layer: Layer) -> Mapping[str, int]:
 
 
 class LearnedRows(NamedTuple):
-    """Values a neuron of a learned parameter, and whether they are float16."""
+    """Number of values per neuron of a learned parameter, and whether they are float16."""
 
     rows: int
     half: bool
@@ -444,12 +444,12 @@ def learned_parameters(layer: Layer) -> list[LearnedRows]:
 
 
 def learned_rows(layer: Layer) -> list[int]:
-    """The values a neuron of each of them."""
+    """Return the number of values per neuron of each of them."""
     return [found.rows for found in learned_parameters(layer)]
 
 
 def half_elements(layer: Layer) -> int:
-    """Learned values of a neuron that are float16."""
+    """Return the number of learned float16 values per neuron."""
     return sum(found.rows for found in learned_parameters(layer) if found.half)
 
 

@@ -122,7 +122,7 @@ def _copies(problem: MappingProblem, layer: Layer) -> int:
 
 
 def _saved_copies(problem: MappingProblem, layer: Layer) -> int:
-    """Bytes a neuron that source-side copies of float16 weights, in rows of even length, take less than floats."""
+    """Return the bytes per neuron that float16 copies of weights on the source's side, in rows of even length, save over float32."""
     links = [link for link in layer.outgoing if link.half and problem.copies(link)]
     return sum(FLOAT * link.outputs - HALF * (link.outputs + link.outputs % 2) for link in links)
 

@@ -43,7 +43,7 @@ class AllocationTable:
     some: Sequence[Choice]
     tiles: Ints
     parts: Floats
-    """Cycles [parts][takes]."""
+    """Cycles [parts][allocations]."""
     choice: Ints
     width: Ints
 
@@ -111,7 +111,7 @@ class _ParetoAllocations:
 
     tiles: Ints
     parts: Floats
-    """Cycles [parts][takes]."""
+    """Cycles [parts][allocations]."""
     choice: Ints
     width: Ints
     starts: Ints

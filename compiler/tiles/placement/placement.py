@@ -166,7 +166,7 @@ def _allot(options: Sequence[Sequence[Choice]], tables: AllocationTables, tiles:
 
 
 def _within(each: Sequence[AllocationTable], number: Sequence[int], bound: float, tiles: int) -> list[int] | None:
-    """Row of the take of each structure with the fewest tiles and at most `bound` cycles per tile; None if `tiles` do not suffice.
+    """Row of each structure's allocation with the fewest tiles and at most `bound` cycles per tile; None if `tiles` do not suffice.
 
     `number` is the number of populations of each structure.
     """

@@ -149,7 +149,7 @@ def map_program(
 
 
 def _asked(program: StepProgram, chosen: PlanOptions) -> int | Mapping[str, int] | None:
-    """Return the capacity that was asked for, by buffer where sources differ; in mode "drop" the others send all spikes."""
+    """Return the requested capacity, by buffer if sources differ; in mode "drop" the others send all spikes."""
     if not isinstance(chosen.capacity, Capacities):
         return chosen.capacity
     labels, found = source_labels(program), dict[str, int]()

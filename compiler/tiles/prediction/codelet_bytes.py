@@ -1,4 +1,4 @@
-"""The codelets that every tile holds: how many vertices of each, their fields, and the instructions that they take.
+"""The codelets that every tile holds: the number of vertices of each, their fields and their instructions.
 
 A class is identified by the data from which it is printed: its cost, the connections or buses that it reads, its equations. Two populations
 of one structure share a class on a tile. Each field of an emitted codelet takes a word; back ends print those of a

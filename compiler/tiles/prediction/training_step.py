@@ -123,7 +123,7 @@ def _forward_steps(layout: Layout, runs: int) -> tuple[SuperstepDraft, ...]:
 
 
 def _fused_steps(layout: Layout) -> tuple[SuperstepDraft, ...]:
-    """Relays look for the spikes of the previous iteration while neurons compute, in one superstep; `layout` has the forward schedule."""
+    """Relays search for the spikes of the previous iteration while neurons compute, in one superstep; `layout` has the forward schedule."""
     problem, nothing = layout.problem, ExchangeTraffic.none(layout.problem)
     runs = problem.schedule.iterations(problem.steps)
     windows, both = relay_load(layout, "windows"), block_load(layout, "forward")

@@ -88,7 +88,7 @@ def make_schedule(network: MappedNetwork) -> TileSchedule:
 
 
 FUSED: Final = 2
-"""Latency of a forward pass in which relays look for the spikes of one iteration while neurons compute the next."""
+"""Latency of a forward pass in which relays search for the spikes of one iteration while neurons compute the next."""
 
 
 def fused_schedule(network: MappedNetwork, schedule: TileSchedule) -> TileSchedule | None:

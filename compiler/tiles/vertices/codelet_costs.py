@@ -236,7 +236,7 @@ def _source_gradient(layer: Layer) -> CodeletCost:
 
 
 def _norm(network: MappedNetwork, sums: tuple[str, int]) -> dict[str, CodeletCost]:
-    """The norm of all gradients: the sums of private or gathered ones as in an update, their squares, and the factor that they give."""
+    """The norm of all gradients: sums of private or gathered gradients as in an update, their squares, and the resulting factor."""
     if not network.square:
         return {}
     # the factor: three fields, a root, a sum, a division, a comparison, store; a sum of squares: load, add, branch

@@ -23,7 +23,7 @@ class FieldSpec:
     """A field of a vertex; it takes a word of its tile.
 
     `many` distinguishes a pointer to several elements from one to a single element. The target begins at a multiple of `align` bytes
-    (0: of an element's).
+    (0: the alignment of an element).
     """
 
     name: str
@@ -38,7 +38,7 @@ class FieldSpec:
 class VertexSpec:
     """A class of vertices.
 
-    `name` is in lower case with underscores; back ends make the name of their class of it. A run with a step takes ``cost.start`` and the
+    `name` is in lower case with underscores; back ends derive their class names from it. A run with a step takes ``cost.start`` and the
     cycles of all `loops`, one without ``cost.idle``.
     """
 
@@ -54,7 +54,7 @@ class VertexSpec:
 
     @cached_property
     def by_place(self) -> LoopsByPlace:
-        """Its loops by what they belong to."""
+        """Its loops by the part of the vertex that they belong to."""
         return LoopsByPlace(self.loops)
 
     def cycles(self, amounts: Values) -> Any:
