@@ -136,6 +136,7 @@ def test_names_of_models_are_text_in_the_drawing():
         assert "<script>" not in drawn
 
 
+@pytest.mark.representative("varying0", "varying1")
 @pytest.mark.parametrize("varying", [{"batches": [4]}, {"activities": [0.1, 0.2]}, {"targets": ["gc200", "bow", "gc2"]}])
 def test_any_one_axis_can_be_drawn(varying):
     points = snnc.explore(network(), **{"targets": ["gc200"], **varying}, steps=9)
