@@ -137,7 +137,7 @@ PLANNED = {"poptorch", "one", "several"}
 
 
 def is_wide(name, number, target):
-    """Machines take further values of an option as the processor does, unless a plan depends on them. PopTorch has the plans of one chip."""
+    """Machines take further values of an option as the processor does, unless plans depend on them. PopTorch has the plans of one chip."""
     if target == "several" and name not in OF_CHIPS:
         return True
     return number > 0 and target in PLANNED and (name not in OF_CHIPS or target == "poptorch")

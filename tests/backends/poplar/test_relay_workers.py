@@ -60,6 +60,7 @@ def test_masks_of_wide_and_narrow_blocks_hold_spikes_and_gradient_windows(column
     assert case.worst_error() <= 1e-5
 
 
+@pytest.mark.representative("cuts1")
 @pytest.mark.parametrize("cuts", [(7,), (1, 4, 2)])
 def test_relays_may_cut_the_batch_in_any_way(cuts, tmp_path):
     """Also across the replicas of what they keep."""

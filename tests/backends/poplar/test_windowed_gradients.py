@@ -61,6 +61,7 @@ def test_sources_compile_without_a_warning(counting, tmp_path):
         assert result.returncode == 0, result.stderr
 
 
+@pytest.mark.representative("piecewise_linear*")
 @pytest.mark.parametrize("surrogate", [boxcar(1.0), piecewise_linear(0.7, 0.3)], ids=str)
 def test_surrogates_with_bounded_support_need_no_option(surrogate):
     case = Windowed(deep(np.random.default_rng(3), (18, 25)), machine(9), window=None, surrogate=surrogate)
