@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, Final
+
+from jinja2 import Environment
 
 from snnc.backends.codegen.constants import WEIGHTS
 from snnc.backends.codegen.names import comment_text
@@ -116,11 +118,15 @@ def render(net: PoplarNetwork) -> dict[str, str]:
 
 def print_files(net: PoplarNetwork, names: Mapping[str, str], context: Body) -> dict[str, str]:
     """Return files by name; `names` maps each to the path of its plain file or template."""
-    environment = source_templates()
-    environment.filters["cpp_type"] = cpp_type
-    environment.filters["counts"] = counts
-    environment.filters["code_bytes"] = partial(code_bytes, net.plan.target.instruction_bytes)
+    environment = _templates(net.plan.target.instruction_bytes)
     return {name: source_of(environment, path, context) for name, path in names.items()}
+
+
+@cache
+def _templates(instruction_bytes: int) -> Environment:
+    environment = source_templates()
+    environment.filters |= {"cpp_type": cpp_type, "counts": counts, "code_bytes": partial(code_bytes, instruction_bytes)}
+    return environment
 
 
 def code_bytes(each: int, cost: CodeletCost) -> list[tuple[str, int]]:

@@ -119,6 +119,7 @@ def test_the_plan_counts_the_fields_of_the_emitted_vertices_of_every_network(gra
     check_fields(*mapped(monkeypatch, lower(made, **loss, steps=STEPS), machine(16), **options))
 
 
+@pytest.mark.representative("0", "6", "18", "33", "51")
 @pytest.mark.parametrize("seed", sampled(range(60), 3))
 def test_the_plan_counts_the_fields_of_drawn_networks(seed, monkeypatch):
     check_fields(*mapped_as_drawn(seed, monkeypatch))

@@ -38,6 +38,7 @@ def random_placement(random, copies):
     return place
 
 
+@pytest.mark.representative("choosing-*", "convolutional-*")
 @pytest.mark.parametrize(
     ("make", "optimizer", "seed", "copies", "options"),
     sampled(

@@ -79,6 +79,7 @@ def test_every_neuron_and_sample_has_one_block_on_machines_of_any_size(target: T
     check(make_plan(chain(40, 30, 25, 7), target, steps=5, batch=7))
 
 
+@pytest.mark.representative("gc200")
 @pytest.mark.parametrize("name", sampled(["gc200", "bow", "m2000", "pod16"], 2))
 def test_w1_is_mapped_within_memory(name: str) -> None:
     check(w1_plan(name))

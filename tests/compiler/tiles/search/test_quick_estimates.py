@@ -133,6 +133,7 @@ def test_a_plan_at_another_clock_is_the_plan_made_for_it(program):
     assert plan_to_json(found) == plan_to_json(planned(program, fast))
 
 
+@pytest.mark.representative("change0")
 @pytest.mark.parametrize("change", [{"tiles_per_chip": 23}, {"exchange_bytes_per_cycle": 8.0}, {"chips": 2}])
 def test_a_plan_of_another_machine_is_not_taken(program, change):
     clocks, other = Clocks(), replace(TARGET, name="other", **change)
