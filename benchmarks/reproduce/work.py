@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from snnc.benchmarks.matched import predict_matched
 from snnc.benchmarks.measure import measure
 from snnc.benchmarks.reproduce.emulated import emulate_small
 from snnc.benchmarks.reproduce.figure import Row
@@ -15,6 +16,7 @@ from snnc.benchmarks.reproduce.neuron_models import predict_neuron_model
 
 WORK: Final[Mapping[str, Callable[..., dict[str, Any]]]] = {
     "plan": measure,
+    "matched": predict_matched,
     "neuron": predict_neuron_model,
     "emulate": emulate_small,
 }

@@ -54,7 +54,7 @@ class Ratio:
     below: tuple[str, str] | float
 
 
-TUNED_GPU: Final = next(step.ms for step in measured_steps() if step.net == "w1" and step.program == "prototype")
+TUNED_GPU: Final = next(step.ms for step in measured_steps() if step.net == "w1-5" and step.program == "prototype")
 """Milliseconds of a step of W1, measured on a GPU with a program tuned to it."""
 RATIOS: Final = (
     Ratio("dense program over sparse program (nmnist-h3, 0.5 %)", ("nmnist-h3-a5", DENSE), ("nmnist-h3-a0.5", "snnc")),

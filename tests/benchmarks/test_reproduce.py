@@ -27,6 +27,8 @@ def planned(row, ms=2.0):
     if row.work == "emulate":
         numbers = {f"{kind}_{what}": 1000 for kind in ("predicted", "emulated") for what in ("cycles", "bytes")}
         return {**row.given, **numbers, "target": "48 tiles x 1"}
+    if row.work == "matched":
+        return {"net": row.given["name"], "target": "gc200", "batch": 48, "steps": 100, "fits": True, "step_ms": ms}
     about = {"net": row.given["name"], "target": "gc200", "ipus": 1, "batch": 48, "steps": 100, "activity": {}}
     return about | {"fits": True, "step_ms": ms, "neurons": 1000, "memory_bytes": {"states": 2**20}}
 
