@@ -45,7 +45,7 @@ def draw(figure: Figure, points: Sequence[Point]) -> str:
     """Return `points` as SVG; a figure without numbers is an empty pair of axes that says so."""
     points = [replace(p, y=None, note=f"{p.note} (0)") if figure.log_y and p.y == 0 else p for p in points]
     known = [p.y for p in points if p.y is not None]
-    vertical = _logarithmic(known, TOP + HEIGHT, -HEIGHT) if figure.log_y else _linear(known, TOP + HEIGHT, -HEIGHT)
+    vertical = _logarithmic(known, TOP + HEIGHT, -HEIGHT) if figure.log_y else _linear(known, TOP + HEIGHT, -HEIGHT, zero=figure.y_zero)
     names = list(dict.fromkeys(p.x for p in points if isinstance(p.x, str)))
     horizontal = _across(figure, points, names)
     series = list(dict.fromkeys(p.series for p in points))
@@ -112,13 +112,14 @@ def _logarithmic(numbers: Sequence[float], start: float, length: float, *, exact
     return Axis(place, tuple((round(place(10.0**k), 1), short(10.0**k)) for k in powers))
 
 
-def _linear(numbers: Sequence[float], start: float, length: float) -> Axis:
-    top = max(numbers, default=1.0) or 1.0
-    step: float = 10.0 ** math.floor(math.log10(top))
-    step = next(s for s in (step / 5, step / 2, step) if top / s <= 10)
-    count = math.ceil(top / step)
+def _linear(numbers: Sequence[float], start: float, length: float, *, zero: bool = True) -> Axis:
+    top, low = max(numbers, default=1.0), 0.0 if zero else min(numbers, default=0.0)
+    width = top - low or abs(top) or 1.0
+    step: float = 10.0 ** math.floor(math.log10(width))
+    step = next(s for s in (step / 5, step / 2, step) if width / s <= 10)
+    first, last = math.floor(low / step), max(math.ceil(top / step), math.floor(low / step) + 1)
 
     def place(value: float) -> float:
-        return start + length * value / (count * step)
+        return start + length * (value / step - first) / (last - first)
 
-    return Axis(place, tuple((round(place(k * step), 1), f"{k * step:g}") for k in range(count + 1)))
+    return Axis(place, tuple((round(place(k * step), 1), f"{k * step:g}") for k in range(first, last + 1)))

@@ -88,7 +88,8 @@ def _tuned_gpu(results: Results) -> Verdict:
     faster = found["step_ms"] / step.ms
     return Verdict(
         "not reproduced",
-        f"W1 (one recurrent layer of 256, 5 % of inputs spike): {found['step_ms']:.2f} ms on one IPU (predicted), {step.ms:g} ms on {_device(step)} with a "
+        f"W1 (one recurrent layer of 256, 5 % of inputs spike): {found['step_ms']:.2f} ms on one IPU (predicted), {step.ms:g} ms on "
+        f"{_device(step)} with a "
         f"program tuned to it (measured): the GPU is {faster:.1f} x faster. An advantage of IPUs over frameworks is not one over a "
         f"good GPU program.",
     )

@@ -94,14 +94,14 @@ def test_an_interrupted_run_keeps_its_rows_and_goes_on(tmp_path, monkeypatch):
 
     monkeypatch.setattr(command, "run_row", run)
     with pytest.raises(KeyboardInterrupt):
-        reproduce(tmp_path, "memory", quick=True, resume=False, report=lambda line: None)
+        reproduce(tmp_path, "memory", quick=True, resume=False, report=lambda line: None, jobs=1)
     with (tmp_path / "rows.jsonl").open("a") as stream:
         stream.write('{"row": "torn')
     with pytest.raises(BenchError, match="--resume"):
-        reproduce(tmp_path, "memory", quick=True, resume=False, report=lambda line: None)
+        reproduce(tmp_path, "memory", quick=True, resume=False, report=lambda line: None, jobs=1)
     first, lines = ran[0], []
     ran[:] = [""] * 3
-    page = reproduce(tmp_path, "memory", quick=True, resume=True, report=lines.append)
+    page = reproduce(tmp_path, "memory", quick=True, resume=True, report=lines.append, jobs=1)
     assert first not in ran[3:]
     assert len(lines) == len(ran) - 3 == len(chosen_figures("memory")[0].rows(True)) - 1
     assert "Memory of one IPU" in page.read_text()
