@@ -1,4 +1,4 @@
-"""Reads earlier measurements of training steps on GPUs from ``measured_gpu.toml``."""
+"""Reads earlier measurements of training steps on GPUs and processors from ``measured_gpu.toml``."""
 
 from __future__ import annotations
 
@@ -25,6 +25,8 @@ class MeasuredStep:
         Where and when, and the commit of snnc.
     conditions
         The weights, data and activity that it was measured with.
+    processor
+        ``"GPU"`` or ``"CPU"``.
     """
 
     net: str
@@ -34,6 +36,7 @@ class MeasuredStep:
     date: str
     commit: str
     conditions: Conditions
+    processor: str
 
 
 def measured_steps() -> tuple[MeasuredStep, ...]:
@@ -49,6 +52,7 @@ def measured_steps() -> tuple[MeasuredStep, ...]:
             run["date"],
             run["commit"],
             problems[step.get("problem", step["net"])],
+            run["processor"],
         )
         for run in data["run"]
         for step in run["step"]

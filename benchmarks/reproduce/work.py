@@ -13,6 +13,7 @@ from typing import Any, Final
 from snnc.benchmarks.matched import predict_matched
 from snnc.benchmarks.measure import measure
 from snnc.benchmarks.reproduce.emulated import emulate_small
+from snnc.benchmarks.reproduce.energy_counts import count_energy
 from snnc.benchmarks.reproduce.figure import Row
 from snnc.benchmarks.reproduce.neuron_models import predict_neuron_model
 from snnc.benchmarks.reproduce.tile_map import map_tiles
@@ -23,6 +24,7 @@ WORK: Final[Mapping[str, Callable[..., dict[str, Any]]]] = {
     "matched": predict_matched,
     "neuron": predict_neuron_model,
     "emulate": emulate_small,
+    "energy counts": count_energy,
     "tile map": map_tiles,
     "population code": train_population_code,
     "learning curve": train_neuron_model,

@@ -53,7 +53,7 @@ def points_of(results: Results, measured: Sequence[MeasuredStep]) -> tuple[Point
         wrong = _differs(step, results)
         note = f"{step.device}, {step.date}, commit {step.commit}" + (f"; not the problem of the IPU's column: {wrong}" if wrong else "")
         x = step.net + (OTHER if wrong else "")
-        found.append(Point(f"GPU, {step.program} (measured)", "measured", x, step.ms, note, about))
+        found.append(Point(f"{step.processor}, {step.program} (measured)", "measured", x, step.ms, note, about))
     return tuple(sorted(found, key=lambda point: (NETS.index(str(point.x).removesuffix(OTHER)), str(point.x).endswith(OTHER))))
 
 
@@ -78,9 +78,9 @@ FIGURE: Final = Figure(
     "Milliseconds, lower is better. W1: one recurrent layer of 256 neurons, T = 100, batch 64; W1-ff without recurrence; W3 with batch "
     "1; W2: two recurrent layers of 1,024, T = 250, batch 64; conv: two convolutions; the number is the percentage of inputs that spike. "
     "Last the logged network of two hidden layers at 5 %. All numbers of a column have the same weights, the same data and so the same "
-    "activity (the JSON file has hashes and activities); no program drops spikes, but the published one. Columns with other weights are "
-    "apart: the prototype is a hand-written CUDA program for one network, which multiplies all values, so its time does not depend on "
-    "activity.",
+    "activity (the JSON file has hashes and activities; the CPU is two cores); no program drops spikes, but the published one. Columns "
+    "with other weights are apart: the prototype is a hand-written CUDA program for one network, which multiplies all values, so its "
+    "time does not depend on activity.",
     "network",
     "ms a training step",
     rows,
