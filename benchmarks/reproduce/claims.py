@@ -140,30 +140,29 @@ def _final_accuracy(results: Results) -> Verdict:
     for data in DATA:
         runs = sparse_runs(data)
         gaps[data] = {name: runs["dense"].mean[-1] - runs[name].mean[-1] for name in SHARES if name != "dense" and name in runs}
-    text = "; ".join(f"{DATA[data]} {', '.join(f'{name}: {gap:.1f}' for name, gap in found.items())}" for data, found in gaps.items())
+    text = "; ".join(f"{DATA[data]} ({', '.join(f'{name}: {gap:.1f}' for name, gap in found.items())})" for data, found in gaps.items())
     met = all(gap <= CLOSE for found in gaps.values() for gap in found.values())
     return Verdict(
         "reproduced" if met else "not reproduced",
-        f"Points of test accuracy below dense training, by capacity, means of five seeds (measured): {text}. {CLOSE:g} was called no loss. "
-        "The data are made; N-MNIST, DVS Gesture and SHD were not available.",
+        f"Points of test accuracy below dense training, by capacity, means of five seeds (measured): {text}. At most {CLOSE:g} is called "
+        "no loss. The data are made; N-MNIST, DVS Gesture and SHD were not available.",
     )
 
 
 def _convergence(results: Results) -> Verdict:
     """Compare the epochs that trainings need to come near to their own end."""
     del results
-    texts, slower = [], 0
+    texts: list[str] = []
+    slower: list[str] = []
     for data in DATA:
         runs = sparse_runs(data)
         needed = {name: epochs_needed(runs[name].mean) for name in SHARES if name in runs}
-        slower += sum(epochs > needed["dense"] for epochs in needed.values())
-        texts.append(f"{DATA[data]} {', '.join(f'{name}: {epochs}' for name, epochs in needed.items())}")
+        slower += [f"{name} of {data}" for name, epochs in needed.items() if epochs > needed["dense"]]
+        texts.append(f"{DATA[data]} ({', '.join(f'{name}: {epochs}' for name, epochs in needed.items())})")
     return Verdict(
         "not reproduced" if slower else "reproduced",
-        f"Epochs of ten until the accuracy is within two points of its last value, by capacity (measured): {'; '.join(texts)}. Small "
-        "capacities need more epochs than dense training here."
-        if slower
-        else f"Epochs, by capacity (measured): {'; '.join(texts)}.",
+        f"Epochs of ten until the accuracy is within two points of its last value, by capacity (measured): {'; '.join(texts)}. "
+        f"More than dense training: {', '.join(slower) or 'none'}.",
     )
 
 

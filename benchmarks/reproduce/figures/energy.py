@@ -7,7 +7,7 @@ from typing import Any, Final
 from snnc.benchmarks.reproduce.energy import energies, processor_joules, product_joules
 from snnc.benchmarks.reproduce.energy_counts import ENERGY_NETS, QUICK_NETS, counts_of
 from snnc.benchmarks.reproduce.figure import Figure, Point, Results, Row, why_missing
-from snnc.benchmarks.reproduce.figures.gpu import matched_row
+from snnc.benchmarks.reproduce.figures.gpu import OTHER, matched_row, problem_differs
 from snnc.benchmarks.reproduce.measured import measured_steps
 
 PROGRAMS: Final = {True: "products of spikes alone", False: "products of all values alone"}
@@ -43,7 +43,8 @@ def _upper(net: str, results: Results) -> list[Point]:
         if "H100" in step.device and step.net == net:
             note = f"{known.watts['H100']:g} W for {step.ms:g} ms (measured {step.date}, {step.device}). {known.sources['H100']}"
             series = f"GPU, {step.program}: the module's limit (upper bound, predicted)"
-            found.append(Point(series, "predicted", net, 1e-3 * step.ms * known.watts["H100"], note))
+            x = net + (OTHER if problem_differs(step, results) else "")
+            found.append(Point(series, "predicted", x, 1e-3 * step.ms * known.watts["H100"], note))
     return found
 
 

@@ -50,14 +50,14 @@ def points_of(results: Results, measured: Sequence[MeasuredStep]) -> tuple[Point
     ]
     for step in measured:
         about = {"device": step.device, "date": step.date, "commit": step.commit, "conditions": step.conditions.to_data()}
-        wrong = _differs(step, results)
+        wrong = problem_differs(step, results)
         note = f"{step.device}, {step.date}, commit {step.commit}" + (f"; not the problem of the IPU's column: {wrong}" if wrong else "")
         x = step.net + (OTHER if wrong else "")
         found.append(Point(f"{step.processor}, {step.program} (measured)", "measured", x, step.ms, note, about))
     return tuple(sorted(found, key=lambda point: (NETS.index(str(point.x).removesuffix(OTHER)), str(point.x).endswith(OTHER))))
 
 
-def _differs(step: MeasuredStep, results: Results) -> str:
+def problem_differs(step: MeasuredStep, results: Results) -> str:
     """Return what differs from the prediction's conditions; without a prediction, from those of the network's other measurements."""
     result = results.get(matched_row(step.net).key, {})
     if "conditions" in result:
