@@ -15,6 +15,7 @@ from snnc.benchmarks.reproduce.neuron_models import network
 from snnc.benchmarks.strokes import KINDS, SIDE, stroke_images, strokes
 from snnc.compiler.ir.graph import Array
 from snnc.driver.activity import measure_activity
+from snnc.frontends.dsl.sequential import sequential
 
 INPUTS: Final = 2 * SIDE * SIDE
 TEST: Final = 480
@@ -44,7 +45,7 @@ def train_population_code(steps: int, group: int, seeds: int, samples: int = 960
     accuracy, times = [], []
     for seed in range(seeds):
         layers = (snnc.Dense(WIDTH), snnc.LIF(0.9), snnc.Dense(KINDS * group), snnc.LIF(0.9))
-        net = snnc.Sequential(INPUTS, *layers, seed=seed)
+        net = sequential(INPUTS, *layers, seed=seed)
         loss = "ce_count" if group == 1 else f"ce_count:classes={KINDS}"
         with snnc.compile(net, "cpu", loss=loss, optimizer=snnc.Adam(1e-3), steps=steps, input_kind="values") as session:
             history = session.fit(_constant(x, steps), y, epochs=epochs, batch=CODE_BATCH, seed=seed)
@@ -149,8 +150,9 @@ def _events_network(layers: int, seed: int, x: Array) -> Any:
 
 def _event_options(names: tuple[str, ...], bound: float | None) -> dict[str, Any]:
     loss: Any = snnc.losses.CrossEntropy("mean membrane")
-    for name in names if bound else ():
-        loss = loss + (PRESSURE / bound) * snnc.losses.Upper(bound, name)
+    if bound is not None:
+        for name in names:
+            loss = loss + (PRESSURE / bound) * snnc.losses.Upper(bound, name)
     return {"loss": loss, "optimizer": snnc.Adam(1e-3), "surrogate": "superspike", "steps": EVENT_STEPS}
 
 
