@@ -1,17 +1,21 @@
 """The pages of the site: their place in the navigation, and the code on them."""
 
+import importlib
 import importlib.util
 import json
 import re
 import sys
 import tomllib
 from pathlib import Path
+from typing import get_args
 
 import pytest
 import typer
 
 import snnc
 from snnc.cli.main import make_app
+from snnc.compiler.ir import graph, step_operations
+from snnc.compiler.neurons.expression import FUNCTIONS
 
 ROOT = Path(__file__).parents[1]
 SITE = ROOT / "docs" / "site"
@@ -96,6 +100,22 @@ def test_a_notebook_runs(notebook, tmp_path, monkeypatch):
         exec(compile("".join(cell["source"]), f"{notebook.name}, cell {number}", "exec"), scope)
 
 
+def test_the_map_of_the_house_is_what_the_code_imports(stage):
+    pytest.importorskip("grimp")
+    house = importlib.import_module("house")
+    rooms = house.rooms(house.imports())
+    assert (ROOT / "docs" / "map.md").read_text() == house.page(rooms), "run: python docs/site/house.py"
+    assert (ROOT / "docs" / "images" / "house.svg").read_text() == house.picture(rooms), "run: python docs/site/house.py"
+    assert not {(a[0], b[0]) for a, b in rooms.edges} & {("compiler", "api"), ("compiler", "backends"), ("frontends", "backends")}
+
+
+def test_the_grammars_name_every_operation():
+    page = (ROOT / "docs" / "explanation" / "how-it-works.md").read_text()
+    unions = (graph.Operation, step_operations.ForwardOp, step_operations.BackwardOp)
+    named = {kind.__name__ for union in unions for kind in get_args(union)} | set(FUNCTIONS)
+    assert sorted(name for name in named if not re.search(rf"\b{name}\b", page)) == []
+
+
 PAGES = [p for p in [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/**/*.md")] if ".cache" not in p.parts]
 
 
@@ -112,7 +132,9 @@ def test_commands_and_options_on_the_pages_exist():
                 command = group.commands.get(words[1])
                 known = {o for p in command.params for o in (*p.opts, *p.secondary_opts)} if command else set()
                 given = words[: words.index("--")] if "--" in words else words
-                wrong += [(page.name, line) for w in given[2:] if command is None or (w.startswith("--") and w.partition("=")[0] not in known)]
+                options = [w.partition("=")[0] for w in given[2:] if w.startswith("--")]
+                wrong += [(page.name, line) for option in options if option not in known]
+                wrong += [(page.name, line)] * (command is None)
     assert wrong == []
     assert seen > 50
 

@@ -1,6 +1,8 @@
-// A table that is wider than the screen can be moved with the keyboard.
-for (const wrap of document.querySelectorAll(".md-typeset__scrollwrap, .md-typeset pre > code")) {
-  if (wrap.scrollWidth > wrap.clientWidth) {
-    wrap.tabIndex = 0;
+// The theme wraps wide tables in a box that scrolls; with a place in the order of tabs the keyboard moves it, too.
+const reachable = () => {
+  for (const box of document.querySelectorAll(".md-typeset__scrollwrap")) {
+    box.tabIndex = 0;
   }
-}
+};
+new MutationObserver(reachable).observe(document.body, { childList: true, subtree: true });
+reachable();
