@@ -94,8 +94,10 @@ class Session(session.BackendSession):
         format
             One of ``snnc.report.FORMATS``, such as ``"html"``, ``"text"`` or ``"png"``; by default the suffix of the file's name.
         """
+        from snnc.report import format_of
+
         file = Path(path)
-        content = self._report(format or {".txt": "text"}.get(file.suffix, file.suffix.removeprefix(".")) or "html")
+        content = self._report(format or format_of(file))
         with whole_file(file) as stream:
             stream.write(content)
         return file

@@ -47,6 +47,8 @@ def compile(
 ) -> Session:
     """Compile a network for a target.
 
+    An option that has no effect on the target, or without a loss, is refused; docs/reference/options.md lists the options of each target.
+
     Parameters
     ----------
     model
@@ -125,9 +127,6 @@ def compile(
         Neuron parameters to train in addition to those of the model: ``"beta,threshold"`` of all populations that have
         them, ``["hidden.beta"]`` of one. A file does not say which parameters were learned, so parameters of imported neurons are trained
         only if they are named.
-
-    An option that has no effect on the target, or without a loss, is refused; docs/reference/options.md lists the options of each target.
-
     detach
         For model files: where gradients stop inside neurons, ``"reset"``, ``"none"`` or ``"all"``; see :func:`snnc.load`.
 

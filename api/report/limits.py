@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from snnc.compiler.ir.plan import Phase, Plan
-from snnc.compiler.tiles.exchange.chip_links import Flows, find_routes
+from snnc.compiler.machines.chip_links import Flows, find_routes
 from snnc.compiler.tiles.exchange.layer_traffic import StepTraffic
 from snnc.compiler.tiles.exchange.places import FREE, RELAYED, LayerPlaces
 from snnc.report.pictures.occupancy import fullest_tile

@@ -12,7 +12,10 @@ from snnc.backends.codegen.names import c_string, comment_text
 
 
 def source_templates() -> jinja2.Environment:
-    """Return the templates of the package; an undefined name is an error, and names of a model become comments or strings."""
+    """Return the templates of the package; an undefined name is an error, and names of a model become comments or strings.
+
+    An environment compiles a template when it is first printed, which takes longer than to print it: callers keep theirs.
+    """
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(str(importlib.resources.files("snnc.templates"))),
         undefined=jinja2.StrictUndefined,

@@ -11,6 +11,7 @@ SOURCES: Final = Sources(
     "host.cpp",
     "program.hpp",
     (
+        "populations.cpp",
         "layout.cpp",
         "gradient_windows.cpp",
         "indexed.cpp",

@@ -6,7 +6,7 @@ from typing import Final
 
 from snnc.backends.codegen.constants import CppConstant, file_names
 from snnc.backends.poplar.build import TABLES
-from snnc.compiler.tiles.host_io.streaming import ROW_BYTES
+from snnc.compiler.tiles.supersteps.streaming import ROW_BYTES
 
 CONSTANTS: Final = (
     *file_names(TABLES),

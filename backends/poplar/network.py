@@ -22,10 +22,10 @@ from snnc.compiler.ir.step_operations import (
     WeightGradient,
 )
 from snnc.compiler.ir.step_program import ConnectionInfo, OutputInfo, PopulationInfo, StepProgram
+from snnc.compiler.tiles.blocks.grouping import mask_unit
 from snnc.compiler.tiles.indexed.plan_tables import IndexedConnection, indexed_connections
-from snnc.compiler.tiles.network import Layer, MappedNetwork, describe
-from snnc.compiler.tiles.placement.grouping import mask_unit
-from snnc.compiler.tiles.relays.buses import whole_words
+from snnc.compiler.tiles.mapped.network import Layer, MappedNetwork, describe
+from snnc.compiler.tiles.schedule.buses import whole_words
 from snnc.compiler.tiles.schedule.further_windows import FurtherWindows, WindowSizes, numbers_of_relay
 from snnc.compiler.tiles.schedule.schedule import Arc, stages_of
 from snnc.compiler.tiles.schedule.window_test import WindowTest, window_test

@@ -6,18 +6,18 @@ from typing import Literal, TypeAlias
 
 from snnc.backends.poplar.clocks import clock
 from snnc.backends.poplar.network import PoplarNetwork
+from snnc.backends.poplar.parameters.norms import norm_sets
+from snnc.backends.poplar.parameters.parameters import PACKED_ROWS, WEIGHT_ROWS
+from snnc.backends.poplar.parameters.updates import accumulates
 from snnc.backends.poplar.parts import Assembly, Body
 from snnc.backends.poplar.streaming import NEXT_ROW, ROW, ROW_BEFORE, move_row
 from snnc.backends.poplar.vertices.external import SUM
 from snnc.backends.poplar.vertices.gradient_windows import REDUCE
 from snnc.backends.poplar.vertices.indexed import SHARED_SUMS
 from snnc.backends.poplar.vertices.losses import loads_targets_late, loss_sets
-from snnc.backends.poplar.vertices.norms import norm_sets
-from snnc.backends.poplar.vertices.parameters import PACKED_ROWS, WEIGHT_ROWS
 from snnc.backends.poplar.vertices.recompute import RESTORE, SAVE
 from snnc.backends.poplar.vertices.relay_segments import counters
 from snnc.backends.poplar.vertices.relays import JOIN, joins
-from snnc.backends.poplar.vertices.updates import accumulates
 from snnc.backends.poplar.vertices.window_tests import window_test_sets
 
 Kind: TypeAlias = Literal["training", "external", "operation"]

@@ -13,7 +13,7 @@ from snnc.backends.poplar.parts import Assembly, VertexLoop, class_name, connect
 from snnc.backends.poplar.vertices.recompute import boundary_slots, keeps_history
 from snnc.backends.poplar.vertices.relay_segments import boundary_name, keeps_boundary_steps, stored_parts
 from snnc.compiler.ir.step_program import PopulationInfo
-from snnc.compiler.tiles.vertices.block_code import half_states
+from snnc.compiler.tiles.codelets.block_code import half_states
 from snnc.compiler.tiles.vertices.control_vertices import CLOCK_VERTEX
 
 NEXT_ROW: Final = "next_row"

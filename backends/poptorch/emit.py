@@ -31,7 +31,7 @@ from snnc.compiler.lowering.window_values import window_parameters
 
 DOMAIN: Final = "snnc"
 """The domain of emitted operations."""
-PARTS: Final = ("layout", "gradient_windows", "indexed", "packing", "streaming", "vertices")
+PARTS: Final = ("populations", "layout", "gradient_windows", "indexed", "packing", "streaming", "vertices")
 SHARED: Final = {
     "constants.hpp": "common/constants.hpp",
     **{f"snnc_files.{kind}": f"common/snnc_files.{kind}" for kind in ("hpp", "cpp")},

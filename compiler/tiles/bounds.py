@@ -23,10 +23,10 @@ from collections.abc import Sequence
 from typing import Final
 
 from snnc.compiler.ir.plan import Phase
-from snnc.compiler.tiles.cycles.superstep import SuperstepDraft
-from snnc.compiler.tiles.network import Link
-from snnc.compiler.tiles.placement.grouping import ceil_div
+from snnc.compiler.tiles.blocks.grouping import ceil_div
+from snnc.compiler.tiles.mapped.network import Link
 from snnc.compiler.tiles.problem import MappingProblem
+from snnc.compiler.tiles.supersteps.superstep import SuperstepDraft
 
 VECTOR: Final = 2
 """Single-precision columns per issue if the target does not define them: the vector width of the emitted codelets."""

@@ -13,11 +13,9 @@ from snnc.compiler.ir.step_program import StepProgram
 from snnc.compiler.machines.target import Target
 from snnc.compiler.tiles.baselines import SNNC, check_strategy
 from snnc.compiler.tiles.errors import TooBigError
+from snnc.compiler.tiles.mapped.network import BusSource, describe
 from snnc.compiler.tiles.misfit_errors import baseline_misfit_error, misfit_error
-from snnc.compiler.tiles.network import BusSource, describe
 from snnc.compiler.tiles.placement.choices import check_pairs
-from snnc.compiler.tiles.placement.quick_estimates import HOPELESS, Populations, QuickEstimate, QuickEstimates, Rival
-from snnc.compiler.tiles.placement.search import EFFORT, EXACT_PRICES, QUICK_EXACT_PRICES, Search
 from snnc.compiler.tiles.plan_writer import write_estimate, write_plan
 from snnc.compiler.tiles.remedies import PlannedBytes
 from snnc.compiler.tiles.request import Gradients, MappingRequest, check_length, check_options, check_streaming
@@ -33,6 +31,8 @@ from snnc.compiler.tiles.request_search import (
 )
 from snnc.compiler.tiles.schedule.capacity import check_names
 from snnc.compiler.tiles.schedule.schedule import fused_schedule, make_schedule
+from snnc.compiler.tiles.search.quick_estimates import HOPELESS, Populations, QuickEstimate, QuickEstimates, Rival
+from snnc.compiler.tiles.search.search import EFFORT, EXACT_PRICES, QUICK_EXACT_PRICES, Search
 
 CLOSE: Final = 1.05
 """Of two variants that share placements, local search also refines the slower one if it is slower by less than this factor."""
@@ -125,7 +125,7 @@ def make_plan(
         Placements to use instead of the search; the fastest is chosen.
     effort
         Changes that local search tries around the best placement, in units of a network with one population on one tile: a
-        network twice as large on as many tiles gets half as many. None: :data:`snnc.compiler.tiles.placement.search.EFFORT`.
+        network twice as large on as many tiles gets half as many. None: :data:`snnc.compiler.tiles.search.search.EFFORT`.
     quick
         Make only a quick estimate: full windows, no local search, and no advice if nothing fits.
     estimates

@@ -12,16 +12,16 @@ from snnc.compiler.ir.plan import Mode, Recompute, Streaming
 from snnc.compiler.ir.segments import Streamed
 from snnc.compiler.machines.target import Target
 from snnc.compiler.tiles.errors import HopelessError, MappingOptionError
-from snnc.compiler.tiles.network import BusSource, MappedNetwork
+from snnc.compiler.tiles.mapped.network import BusSource, MappedNetwork
 from snnc.compiler.tiles.problem import MappingProblem
-from snnc.compiler.tiles.relays.buses import make_buses
+from snnc.compiler.tiles.schedule.buses import make_buses
 from snnc.compiler.tiles.schedule.capacity import expected_activity, expected_support
 from snnc.compiler.tiles.schedule.recompute import segment_lengths
 from snnc.compiler.tiles.schedule.schedule import TileSchedule
 from snnc.compiler.tiles.vertices.codelet_costs import network_costs
 
 if TYPE_CHECKING:
-    from snnc.compiler.tiles.placement.search import Search
+    from snnc.compiler.tiles.search.search import Search
 
 Gradients: TypeAlias = Literal["auto", "dense", "windowed"]
 

@@ -13,15 +13,15 @@ from snnc.compiler.ir.arrays.sizes import FLOAT, HALF
 from snnc.compiler.ir.segments import Streamed
 from snnc.compiler.tiles.baselines import SNNC
 from snnc.compiler.tiles.gradients.packing import saves_room
+from snnc.compiler.tiles.mapped.network import BusSource
 from snnc.compiler.tiles.misfit_errors import bytes_at_least
-from snnc.compiler.tiles.network import BusSource
 from snnc.compiler.tiles.placement.placement import Placement
-from snnc.compiler.tiles.placement.search import Search
 from snnc.compiler.tiles.plan_writer import host_bytes
 from snnc.compiler.tiles.problem import MappingProblem
-from snnc.compiler.tiles.relays.buses import sequence_bytes
 from snnc.compiler.tiles.relays.relay_cycles import windows_work
 from snnc.compiler.tiles.request import MappingRequest
+from snnc.compiler.tiles.schedule.buses import sequence_bytes
+from snnc.compiler.tiles.search.search import Search
 
 Placer: TypeAlias = Callable[[MappingProblem], Iterable[Placement]]
 FAR: Final = 1.5

@@ -97,6 +97,7 @@ def cells():
             yield pytest.param(name, sums()[i % len(sums())], optimizer_rows()[i % len(optimizer_rows())], marks=marks, id=f"{name}-{i}")
 
 
+@pytest.mark.representative("cpu-*", "cuda-*", "machine-1")
 @pytest.mark.parametrize(("name", "text", "optimizer"), list(cells()))
 def test_a_cell_trains_as_the_reference_does_or_is_refused(tmp_path, monkeypatch, name, text, optimizer):
     prepare(tmp_path, monkeypatch)

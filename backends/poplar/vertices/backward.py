@@ -23,10 +23,10 @@ from snnc.backends.poplar.vertices.links import (
 from snnc.backends.poplar.vertices.recompute import half_slots, saved_slot, state_slots
 from snnc.compiler.ir.step_operations import NeuronAdjoint, RecordAdjoint
 from snnc.compiler.ir.step_program import ConnectionInfo, PopulationInfo
+from snnc.compiler.tiles.codelets.block_code import BackwardCode, BlockCode, backward_code, half_states
+from snnc.compiler.tiles.codelets.block_vertices import backward, sends_deltas, sends_halves, source_gradient, weight_round
 from snnc.compiler.tiles.indexed.tables import TableForm
-from snnc.compiler.tiles.network import Link
-from snnc.compiler.tiles.vertices.block_code import BackwardCode, BlockCode, backward_code, half_states
-from snnc.compiler.tiles.vertices.block_vertices import backward, sends_deltas, sends_halves, source_gradient, weight_round
+from snnc.compiler.tiles.mapped.network import Link
 from snnc.compiler.tiles.vertices.loops import LoopsByPlace
 
 

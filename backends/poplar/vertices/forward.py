@@ -15,9 +15,9 @@ from snnc.backends.poplar.vertices.recompute import KEPT, half_slots, saved_slot
 from snnc.compiler.ir.step_operations import NeuronStep
 from snnc.compiler.ir.step_program import PopulationInfo
 from snnc.compiler.lowering.gradient_support import argument_name
-from snnc.compiler.tiles.network import Layer
-from snnc.compiler.tiles.vertices.block_code import forward_code, half_states
-from snnc.compiler.tiles.vertices.block_vertices import forward, gather
+from snnc.compiler.tiles.codelets.block_code import forward_code, half_states
+from snnc.compiler.tiles.codelets.block_vertices import forward, gather
+from snnc.compiler.tiles.mapped.network import Layer
 from snnc.compiler.tiles.vertices.loops import LoopsByPlace
 from snnc.compiler.tiles.vertices.vertex_spec import VertexSpec
 

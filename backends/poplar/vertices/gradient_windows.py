@@ -13,8 +13,8 @@ from snnc.backends.poplar.vertices.links import Incoming
 from snnc.compiler.ir.plan import BusPlan
 from snnc.compiler.ir.step_program import ConnectionInfo, PopulationInfo
 from snnc.compiler.lowering.gradient_support import argument_name, support_bounds
-from snnc.compiler.tiles.network import Layer
-from snnc.compiler.tiles.vertices.block_code import BackwardCode
+from snnc.compiler.tiles.codelets.block_code import BackwardCode
+from snnc.compiler.tiles.mapped.network import Layer
 from snnc.compiler.tiles.vertices.gradient_vertices import gradient_window, reduce_partials, remember
 from snnc.compiler.tiles.vertices.loops import LoopsByPlace
 

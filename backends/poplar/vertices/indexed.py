@@ -14,11 +14,11 @@ import numpy as np
 import numpy.typing as npt
 
 from snnc.backends.poplar.network import PoplarNetwork
+from snnc.backends.poplar.parameters.updates import FACTOR, clips, connected_update, optimizer_arrays, rates_of
 from snnc.backends.poplar.parts import Assembly, Body, Values, VertexLoop, class_name, connected
-from snnc.backends.poplar.vertices.updates import FACTOR, clips, connected_update, optimizer_arrays, rates_of
+from snnc.compiler.tiles.codelets.block_vertices import NUMBERS, BlockLink
 from snnc.compiler.tiles.indexed.plan_tables import IndexedConnection
 from snnc.compiler.tiles.indexed.tables import IndexTables, TableForm
-from snnc.compiler.tiles.vertices.block_vertices import NUMBERS, BlockLink
 from snnc.compiler.tiles.vertices.control_vertices import ZERO_VERTEX
 from snnc.compiler.tiles.vertices.parameter_vertices import sum_pieces, sum_private
 

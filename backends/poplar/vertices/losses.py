@@ -9,12 +9,12 @@ from snnc.backends.codegen.printing import c_literal
 from snnc.backends.native.composed_loss import target_form
 from snnc.backends.poplar.errors import UnsupportedOnPoplarError
 from snnc.backends.poplar.network import PoplarNetwork
+from snnc.backends.poplar.parameters.updates import add_accumulation, rate_numbers, scaled, scheduled
 from snnc.backends.poplar.parts import Assembly, Body, VertexLoop, class_name, connected
 from snnc.backends.poplar.vertices.composed_loss import composed_context
-from snnc.backends.poplar.vertices.updates import add_accumulation, rate_numbers, scaled, scheduled
 from snnc.compiler.losses import Loss, MeanSquaredCount
 from snnc.compiler.losses.composed import Composed
-from snnc.compiler.tiles.losses import LossShape, loss_shape
+from snnc.compiler.tiles.mapped.losses import LossShape, loss_shape
 from snnc.compiler.tiles.vertices.loss_vertices import loss_scores, loss_sum, sample_loss
 from snnc.compiler.tiles.vertices.vertex_spec import VertexSpec
 

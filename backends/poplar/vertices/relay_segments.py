@@ -8,7 +8,7 @@ from __future__ import annotations
 from snnc.backends.poplar.network import PoplarNetwork, Store
 from snnc.backends.poplar.parts import Assembly, Body, VertexLoop, connected
 from snnc.backends.poplar.vertices.recompute import RESTORE, SAVE, TITLES, boundary_values
-from snnc.compiler.tiles.relays.buses import bit_words
+from snnc.compiler.tiles.schedule.buses import bit_words
 from snnc.compiler.tiles.vertices.relay_vertices import relay_boundary
 
 

@@ -12,7 +12,7 @@ from snnc.backends.poplar.vertices.gradient_windows import shown_body, support_v
 from snnc.backends.poplar.vertices.relay_segments import add_relay_boundaries, host_ring, in_segments, keep_count, slot, slots, stored_parts
 from snnc.compiler.ir.plan import BusPlan
 from snnc.compiler.lowering.spike_limits import LOWEST
-from snnc.compiler.tiles.relays.buses import bit_words
+from snnc.compiler.tiles.schedule.buses import bit_words
 from snnc.compiler.tiles.vertices.control_vertices import CLOCK_VERTEX
 from snnc.compiler.tiles.vertices.relay_vertices import (
     ShownWindow,

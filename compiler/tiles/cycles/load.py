@@ -10,7 +10,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from snnc.compiler.ir.plan import PhaseLoop
-from snnc.compiler.tiles.placement.grouping import Bools, Floats, Ints
+from snnc.compiler.tiles.blocks.grouping import Bools, Floats, Ints
 from snnc.compiler.tiles.problem import MappingProblem
 from snnc.compiler.tiles.vertices.loops import Loop, Values
 from snnc.compiler.tiles.vertices.vertex_spec import VertexSpec

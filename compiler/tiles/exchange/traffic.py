@@ -25,20 +25,20 @@ import numpy.typing as npt
 
 from snnc.compiler.ir.arrays.sizes import FLOAT
 from snnc.compiler.ir.plan import Relay
-from snnc.compiler.tiles.exchange.chip_links import Flows
-from snnc.compiler.tiles.gradients.gradient_windows import BusReduction, reductions
-from snnc.compiler.tiles.indexed.indexed_cycles import Holdings, estimated
-from snnc.compiler.tiles.indexed.indexed_owners import Ownership
-from snnc.compiler.tiles.network import BusSource, Layer, learned_rows, learned_scalars
-from snnc.compiler.tiles.placement.block_shapes import BlockShape, shapes
-from snnc.compiler.tiles.placement.blocks import Blocks, blocks_of, cut_key
-from snnc.compiler.tiles.placement.cut import Cut
-from snnc.compiler.tiles.placement.grouping import Floats, Ints, ceil_div, column_groups
+from snnc.compiler.machines.chip_links import Flows
+from snnc.compiler.tiles.blocks.block_shapes import BlockShape, shapes
+from snnc.compiler.tiles.blocks.blocks import Blocks, blocks_of, cut_key
+from snnc.compiler.tiles.blocks.cut import Cut
+from snnc.compiler.tiles.blocks.grouping import Floats, Ints, ceil_div, column_groups
+from snnc.compiler.tiles.blocks.tile_range import TileRange
+from snnc.compiler.tiles.cycles.indexed_cycles import Holdings, estimated
+from snnc.compiler.tiles.exchange.gradient_windows import BusReduction, reductions
+from snnc.compiler.tiles.exchange.indexed_owners import Ownership
+from snnc.compiler.tiles.mapped.network import BusSource, Layer, learned_rows, learned_scalars
 from snnc.compiler.tiles.placement.placement import Placement
-from snnc.compiler.tiles.placement.tile_range import TileRange
 from snnc.compiler.tiles.problem import MappingProblem
-from snnc.compiler.tiles.relays.buses import Bus
 from snnc.compiler.tiles.relays.relay_cycles import mask_rows
+from snnc.compiler.tiles.schedule.buses import Bus
 from snnc.compiler.tiles.schedule.window_test import LevelReads, WindowTest, window_test
 from snnc.compiler.tiles.vertices.control_vertices import most
 

@@ -12,9 +12,9 @@ from snnc.compiler.ir.arrays.indexed_maps import IndexedMap, IndexedOp, indexed_
 from snnc.compiler.ir.plan import Plan, PopulationPlan
 from snnc.compiler.ir.step_operations import InputGradient
 from snnc.compiler.ir.step_program import ConnectionInfo, StepProgram
+from snnc.compiler.tiles.blocks.grouping import Ints
 from snnc.compiler.tiles.indexed.owners import Owners, find_owners
 from snnc.compiler.tiles.indexed.tables import IndexTables, source_tables, target_tables
-from snnc.compiler.tiles.placement.grouping import Ints
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from snnc.compiler.tiles.errors import CapacityError
-from snnc.compiler.tiles.network import BusSource, MappedNetwork
+from snnc.compiler.tiles.mapped.network import BusSource, MappedNetwork
 
 ASSUMED_ACTIVITY: Final = 0.05
 """Assumed spikes per value and step without a measurement (the middle of the published benchmark grid)."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from snnc.compiler.tiles.errors import NoScheduleError
-from snnc.compiler.tiles.network import MappedNetwork
+from snnc.compiler.tiles.mapped.network import MappedNetwork
 
 INPUT_STAGE: Final = -1
 """Inputs present step t from iteration ``interval * t`` on: one stage before the first population."""

@@ -11,10 +11,10 @@ import numpy as np
 
 from snnc.compiler.ir.graph import Array
 from snnc.compiler.ir.plan import Mode
+from snnc.compiler.tiles.blocks.grouping import Floats, Ints
+from snnc.compiler.tiles.mapped.network import BusSource, MappedNetwork
 from snnc.compiler.tiles.memo import Memo
-from snnc.compiler.tiles.network import BusSource, MappedNetwork
-from snnc.compiler.tiles.placement.grouping import Floats, Ints
-from snnc.compiler.tiles.relays.buses import Bus
+from snnc.compiler.tiles.schedule.buses import Bus
 from snnc.compiler.tiles.schedule.events import batches, spikes_of, support_of
 from snnc.compiler.tiles.schedule.schedule import INPUT_STAGE, TileSchedule
 

@@ -15,7 +15,7 @@ from typing import Final, Literal, TypeAlias
 import numpy as np
 
 from snnc.compiler.machines.target import Target
-from snnc.compiler.tiles.placement.grouping import Floats, Ints, ceil_div
+from snnc.compiler.tiles.blocks.grouping import Floats, Ints, ceil_div
 from snnc.compiler.tiles.vertices.control_vertices import COMPARED
 from snnc.compiler.tiles.vertices.vertex_spec import VertexSpec
 

@@ -80,4 +80,4 @@ def known(costs: Mapping[str, CodeletCost]) -> VertexSpec:
 
 def count_down(costs: Mapping[str, CodeletCost]) -> VertexSpec:
     """Return the vertex that subtracts one further window from the number left."""
-    return VertexSpec("count_down", (one("inout", "unsigned", "left", _LEFT.holds), _AGAIN), costs["count_down"])
+    return VertexSpec("count_down", (one("inout", "unsigned", "left", _LEFT.contents), _AGAIN), costs["count_down"])

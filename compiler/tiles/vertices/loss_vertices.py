@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from snnc.compiler.tiles.losses import LossShape
+from snnc.compiler.tiles.mapped.losses import LossShape
 from snnc.compiler.tiles.vertices.cost import CodeletCost
 from snnc.compiler.tiles.vertices.loops import Amount, looping
 from snnc.compiler.tiles.vertices.parameter_vertices import LOSS_SCALE

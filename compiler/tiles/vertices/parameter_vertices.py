@@ -16,7 +16,7 @@ _RATES: Final = run("input", "float", "rates", "step sizes and bias corrections"
 _SCHEDULE: Final = (
     one("input", "float", "lr", "the learning rate"),
     one("inout", "int", "step", "number of updates so far"),
-    run("output", "float", "rates", _RATES.holds),
+    run("output", "float", "rates", _RATES.contents),
 )
 LOSS_SCALE: Final = one("input", "float", "loss_scale", "the factor of the loss's gradient")
 KEPT: Final = run("inout", "float", "kept", "the sum of earlier batches' gradients")
@@ -158,7 +158,7 @@ def judge_update(costs: Mapping[str, CodeletCost], *, accumulates: bool = False)
     """Return the vertex that counts updates with a scaled loss, and changes its factor."""
     fields = (
         one("input", "float", "factor", "factor that scales the gradients down to the norm; NaN if a gradient is not finite"),
-        one("inout", "float", "loss_scale", LOSS_SCALE.holds),
+        one("inout", "float", "loss_scale", LOSS_SCALE.contents),
         one("output", "float", "gradient_scale", "loss scale that the gradients contain"),
         one("inout", "int", "step", "number of updates so far"),
         one("inout", "int", "good", "updates since the loss scale changed"),

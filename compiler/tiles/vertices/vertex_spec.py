@@ -29,7 +29,7 @@ class FieldSpec:
     name: str
     kind: FieldKind
     type: Element
-    holds: str
+    contents: str
     many: bool = False
     align: int = 0
 
@@ -73,16 +73,16 @@ class VertexSpec:
         return sum(loop.cycles.value(amounts or {}) for loop in self.loops if loop.name == name)
 
 
-def run(kind: FieldKind, element: Element, name: str, holds: str, align: int = 0) -> FieldSpec:
+def run(kind: FieldKind, element: Element, name: str, contents: str, align: int = 0) -> FieldSpec:
     """Return a field that points to several elements."""
-    return FieldSpec(name, kind, element, holds, many=True, align=align)
+    return FieldSpec(name, kind, element, contents, many=True, align=align)
 
 
-def one(kind: FieldKind, element: Element, name: str, holds: str) -> FieldSpec:
+def one(kind: FieldKind, element: Element, name: str, contents: str) -> FieldSpec:
     """Return a field that points to a single element."""
-    return FieldSpec(name, kind, element, holds)
+    return FieldSpec(name, kind, element, contents)
 
 
-def constant(name: str, holds: str, element: Element = "unsigned") -> FieldSpec:
+def constant(name: str, contents: str, element: Element = "unsigned") -> FieldSpec:
     """Return a number that the host sets."""
-    return FieldSpec(name, "constant", element, holds)
+    return FieldSpec(name, "constant", element, contents)
