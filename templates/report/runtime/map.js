@@ -1,4 +1,4 @@
-// The map of tiles on a canvas: views, zoom, a light on one layer, a mark on one tile.
+// The map of tiles on a canvas: views, zoom, one highlighted layer, one marked tile.
 function tileNumbers(coded) {
   const m = { ...coded, owner: unpack(coded.owner), neurons: unpack(coded.neurons), replica: unpack(coded.replica) };
   m.members = coded.members.map((gaps) => sums(Array.from(unpack(gaps))));
