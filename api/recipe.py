@@ -47,7 +47,7 @@ _KINDS: Final = {
     "tensorboard": "a path",
     "checkpoint_every": "a time, such as 30s, 5m or none",
 }
-"""The keys, and the values that each takes."""
+"""The keys, and the values that each accepts."""
 _DATA: Final = {
     "train": "the path of an npz archive, or KIND:PATH of a data set",
     "validation": "the path of an npz archive, or KIND:PATH of a data set",
@@ -64,7 +64,7 @@ _PATHS: Final = ("best", "log", "tensorboard")
 
 
 def read_recipe(path: str | Path) -> dict[str, Any]:
-    """Return the settings of a recipe, checked; ``session.fit(x, y, **read_recipe("shd.toml"))`` takes those without files of data.
+    """Return the checked settings of a recipe; if it names no data, ``session.fit(x, y, **read_recipe("shd.toml"))`` accepts them all.
 
     Paths are relative to the folder of the recipe. ``validation`` and the table ``data`` name files, and ``checkpoint_every`` is a
     duration, for ``snnc train``.
