@@ -1,4 +1,4 @@
-"""Recipes: TOML files with the settings of a training, ``snnc train build/ --data d.npz --recipe shd.toml``.
+"""Recipes: TOML files with the settings of a training run, ``snnc train build/ --data d.npz --recipe shd.toml``.
 
 A recipe has the arguments of ``session.fit`` as keys. Schedules are written as text; paths are relative to the recipe.
 """
@@ -89,7 +89,7 @@ def read_recipe(path: str | Path) -> dict[str, Any]:
             kind = _DATA.get(name[5:]) if name.startswith("data.") else _KINDS.get(name)
             if kind is None:
                 known = ", ".join(_DATA) + " in the table [data]" if name.startswith("data.") else ", ".join([*_KINDS, "[data]"])
-                raise RecipeError(f"{where} is not a setting of a training; there are {known}.")
+                raise RecipeError(f"{where} is not a setting of a training run; there are {known}.")
             problem = _problem(name.removeprefix("data."), part, kind)
             if problem:
                 raise RecipeError(f"{where} = {part!r} must be {problem}.")

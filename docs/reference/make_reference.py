@@ -51,9 +51,9 @@ OPTIONS = """# Options and targets
 For users who choose options: this page lists the options of `snnc.compile` (and of `snnc compile`, with dashes: `--gradient-window`) that each target accepts. A machine is any target of `snnc targets` that
 has tiles, on one chip or several, and any TOML file; `poptorch:MACHINE` is a package for PopTorch.
 
-- **yes**: the option has its effect.
+- **yes**: the option takes effect.
 - **with a loss**: the option changes training only. Without a loss it is refused: [SNNC-E553](errors.md).
-- **refused**: the target has no use for it: [SNNC-E552](errors.md). The message names the targets that accept it, and an alternative.
+- **refused**: the target cannot use it: [SNNC-E552](errors.md). The message names the targets that accept it, and an alternative.
 
 A default value is never refused, even if it is given, and neither is a value without effect: `parts=1`, `recompute="off"`, `streaming="off"`.
 Every target accepts `--data` and `--seed` together with `--run`, which runs a batch at once. `dt` is for NIR files;
