@@ -175,7 +175,7 @@ def open(folder: str | Path, *, trust: bool = False) -> Session:
 
 
 def open_strictly(folder: str | Path, *, trust: bool = False) -> Session:
-    """Open a compiled project as :func:`open` does, but refuse trained weights that cannot be used.
+    """Open a compiled project like :func:`open`, but refuse trained weights that cannot be used.
 
     Raises
     ------

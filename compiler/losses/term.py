@@ -1,4 +1,4 @@
-"""A term of a composed loss: a statistic of outputs over time, and a criterion that compares it with targets or stands alone.
+"""A term of a composed loss: a statistic of outputs over time, and a criterion that compares it with targets or needs none.
 
 Targets of a sequence of T steps, for n outputs:
 

@@ -183,7 +183,7 @@ def check_streaming(target: Target, streaming: str) -> None:
 
 
 def check_length(network: MappedNetwork, target: Target, steps: int, batch: int) -> None:
-    """Refuse sequences whose outputs alone, which tiles keep for all steps, are many times the tiles' memory.
+    """Refuse sequences whose outputs, which tiles store for all steps, are many times as large as the tiles' memory.
 
     The time that a search takes grows with steps and samples, so this comes first.
 

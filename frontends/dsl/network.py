@@ -250,7 +250,7 @@ class Network:
         Parameters
         ----------
         source, target, connection, delay, source_port
-            As :meth:`connect` takes them; `target` is a population. Connections are called ``"<source>_to_<target>_<port>"``.
+            As for :meth:`connect`; `target` is a population. Connections are called ``"<source>_to_<target>_<port>"``.
 
         Raises
         ------

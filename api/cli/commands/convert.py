@@ -45,8 +45,8 @@ def convert(
 ) -> None:
     """Write a model, or a compiled project with its trained weights, as an ONNX or NIR file.
 
-    An ONNX file holds one Scan over the time steps and runs in ONNX Runtime; the batch size is open, and so is the number of
-    steps unless the network fixes it. Reading a file that snnc wrote restores the same network: the file's metadata hold what
+    An ONNX file contains one Scan over the time steps and runs in ONNX Runtime; the batch size is open, and so is the number of
+    steps unless the network fixes it. Reading a file that snnc wrote restores the same network: the file's metadata contain what
     the format cannot express.
 
     Example: snnc convert build/ model.onnx

@@ -35,7 +35,7 @@ class Incoming(BlockLink):
         return f"{kind}_{'events' if self.link.events else 'values'}"
 
     def body(self) -> Body:
-        """Its template data."""
+        """The template data of the connection."""
         i, size = self.index, self.link.weight_elements
         shared = size == 1 and self.link.one_to_one
         weight = {0: "1.0f"}.get(size, f"*weight{i}" if shared else f"weight{i}[c]")

@@ -11,7 +11,7 @@ from snnc.backends.poptorch.emulated.options import Error, Options, OutputMode
 
 
 class DataLoader(torch.utils.data.DataLoader[Any]):  # type: ignore[misc]  # torch is an extra, without types here
-    """See ``poptorch.DataLoader``: a batch holds the samples of all micro-batches of a call."""
+    """See ``poptorch.DataLoader``: a batch contains the samples of all micro-batches of a call."""
 
     def __init__(
         self, options: Options, dataset: Any, batch_size: int = 1, shuffle: bool = False, drop_last: bool = True, **others: Any

@@ -112,7 +112,7 @@ class CodeletCost:
 
     @cached_property
     def instructions(self) -> int:
-        """Instructions that it takes in a tile's memory beside :attr:`loops`: those of each loop body once (docs/decisions/0012)."""
+        """Instructions in a tile's memory in addition to those of :attr:`loops`: those of each loop body once (docs/decisions/0012)."""
         names = [field.name for field in fields(self) if field.name != "loops"]
         return sum(getattr(self, name) for name in names if not (self.loops and name in OF_LOOPS))
 
@@ -137,7 +137,7 @@ def column_pairs(columns: Any) -> Any:
 
 
 def column_sweeps(columns: Any, most: int) -> Any:
-    """Sweeps over a list for so many columns, `most` pairs in each."""
+    """Sweeps over a list for a number of columns, `most` pairs in each."""
     return -(-column_pairs(columns) // most)
 
 
@@ -147,5 +147,5 @@ def joined_columns(columns: Any, most: int) -> Any:
 
 
 def dot_sweeps(columns: Any) -> Any:
-    """Runs of four, two and one columns that so many are cut into."""
+    """Runs of four, two and one columns into which a number of columns is cut."""
     return columns // 4 + columns % 4 // 2 + columns % 2
