@@ -50,7 +50,7 @@ class WeightRounding:
         from snnc.compiler.errors import HalfNumbersError
 
         if self.kind not in ("nearest", "stochastic", "master"):
-            raise HalfNumbersError(f"the rounding of weights is {self.kind!r}; it is nearest, stochastic or master.")
+            raise HalfNumbersError(f"the rounding of weights is {self.kind!r}; it must be nearest, stochastic or master.")
 
 
 def mixed(numbers: Words) -> Words:

@@ -103,7 +103,7 @@ def check_dense(program: StepProgram) -> None:
     """
     if not any(connection.kind == "dense" for connection in program.connections):
         raise NothingRoundedError(
-            f"{program.name!r} has no dense connection, and only weights of dense connections are rounded; leave precision or half out."
+            f"{program.name!r} has no dense connection, but only weights of dense connections are rounded; leave precision or half out."
         )
 
 
@@ -121,7 +121,7 @@ def half_weights(parameters: Mapping[str, Parameter], connections: Iterable[Conn
         largest = float(np.abs(parameter.value).max())
         if largest > LARGEST:
             raise HalfRangeError(
-                f"{parameter.label} has a weight of {largest:g}, and the largest float16 number is {LARGEST:g}; leave precision out, or "
+                f"{parameter.label} has a weight of {largest:g}, but the largest float16 number is {LARGEST:g}; leave precision out, or "
                 "scale the weights."
             )
         found[weight] = replace(parameter, value=parameter.value.astype(np.float16).astype(np.float32), half=True)
