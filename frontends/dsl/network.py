@@ -98,8 +98,8 @@ class Network:
         parameters
             Values that differ from the model's own: a number, or an array with one per neuron.
         initial
-            Initial states that differ from the model's own, in the same form. A delayed connection that reads a state reads these before the
-            first step.
+            Initial states that differ from the model's own, in the same form. A delayed connection that reads a state reads these before
+            the first step.
         surrogate
             Derivative of the spike; None takes the one given to :func:`snnc.compile`.
 
