@@ -187,7 +187,8 @@ class Load:
             present = np.zeros(self._number, dtype=bool)
             present[kind[others]] = True
             place = np.cumsum(present) - 1
-            longest = np.maximum(longest, self._group_tiles(tiles[others], place[kind[others]], np.flatnonzero(present)).makespans.max(axis=0))
+            groups = self._group_tiles(tiles[others], place[kind[others]], np.flatnonzero(present))
+            longest = np.maximum(longest, groups.makespans.max(axis=0))
         return float(longest.mean())
 
     def _of_parts(self, kinds: Bools) -> Iterator[tuple[Floats, Bools]]:
