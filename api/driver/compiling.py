@@ -219,7 +219,7 @@ def open_graph(graph: Graph, chosen: CompileOptions, calibrate: Data | None = No
 def compile_to_folder(
     graph: Graph, chosen: CompileOptions, folder: Path, data: Path | Data | None = None, *, overwrite: bool = False
 ) -> Compiled:
-    """Compile `graph` and write its project, whole or not at all; `data` is for the activity, `overwrite` as :func:`compile` takes it."""
+    """Compile `graph` and write its project, completely or not at all; `data` is for the activity, `overwrite` as in :func:`compile`."""
     compiled = planned(graph, chosen, data)
     with atomic_folder(folder, keep_trained=not overwrite) as beside:
         emit_project(compiled, beside)

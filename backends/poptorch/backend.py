@@ -86,8 +86,8 @@ class PopTorchBackend(TileBackend[PopTorchOptions]):
         given = [name for name in _NOT_OF_POPTORCH if any(getattr(of, name, None) for of in settings)]
         if given:
             raise UnsupportedOnPopTorchError(
-                f"the optimizer has {' and '.join(given)}, and train.py of the package trains with the optimisers of PopTorch, which do "
-                "not; leave it out, or compile for the machine itself."
+                f"the package's train.py uses the optimisers of PopTorch, which have no {' and no '.join(given)}; leave it out of the "
+                "optimizer, or compile for the machine itself."
             )
         dropped = [info.label for info in program.populations if is_dropout(info.model)]
         if optimizer is not None and dropped:

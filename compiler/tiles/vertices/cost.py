@@ -1,10 +1,10 @@
 """Costs of the codelets of the emitted Poplar program: integers shared by the prediction and the printed codelets.
 
 A codelet counts its own worker cycles (``SNNC_COUNT_CYCLES``). Its description, a
-:class:`~snnc.compiler.tiles.vertices.vertex_spec.VertexSpec`, has loops with trips and cycles a trip; the prediction evaluates them with
+:class:`~snnc.compiler.tiles.vertices.vertex_spec.VertexSpec`, has loops with trips and cycles per trip; the prediction evaluates them with
 expected amounts, and the codelet counts by the same formulas::
 
-    cycles = start + sum of trips x cycles a trip          (idle, and nothing else, when the vertex has no step)
+    cycles = start + sum of trips x cycles per trip          (idle, and nothing else, when the vertex has no step)
 
 A coefficient is the cycles of a trip of such a loop; its values are in :mod:`snnc.compiler.tiles.vertices.codelet_costs`, and the loops say
 what it counts.

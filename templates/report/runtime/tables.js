@@ -1,4 +1,4 @@
-// Tables sort by a click on a heading.
+// Sorts tables when a heading is clicked.
 function valueOf(cell) {
   const text = cell.dataset.value || cell.textContent.trim(), number = Number(text.replace(/[, %]/g, ""));
   return text !== "" && !Number.isNaN(number) ? number : text;

@@ -136,7 +136,7 @@ def test_the_timeline_marks_the_busiest_tile_and_tables_sort(tmp_path: Path) -> 
         one.page.locator("#matrix").scroll_into_view_if_needed()
         box = one.page.locator("#matrix").bounding_box()
         one.page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
-        assert "a step (predicted)" in one.page.inner_text("#hover")
+        assert "per step (predicted)" in one.page.inner_text("#hover")
         silent(one)
 
 
