@@ -1,0 +1,273 @@
+// Layers and sparse products on numbers that the test sends: each input is read from stdin, each result is printed by its name.
+#include "case.hpp"
+
+#include <popnn/BatchNorm.hpp>
+#include <popnn/GroupNorm.hpp>
+#include <popnn/Gru.hpp>
+#include <popnn/InstanceNorm.hpp>
+#include <popnn/LayerNorm.hpp>
+#include <popnn/Lstm.hpp>
+#include <popnn/Norms.hpp>
+#include <popnn/Pooling.hpp>
+#include <popnn/codelets.hpp>
+#include <popops/Cast.hpp>
+#include <popops/codelets.hpp>
+#include <poplin/codelets.hpp>
+#include <poputil/TileMapping.hpp>
+#include <poputil/exceptions.hpp>
+
+#include <cstdio>
+
+namespace {
+
+using Shape = std::vector<std::size_t>;
+
+std::vector<std::string> arguments;
+
+/// The next arguments: a number, or numbers up to a ";".
+std::size_t number() {
+  const std::string text = arguments.at(0);
+  arguments.erase(arguments.begin());
+  return std::size_t(std::stol(text));
+}
+template <class T = std::size_t> std::vector<T> numbers() {
+  std::vector<T> found;
+  while (arguments.at(0) != ";")
+    found.push_back(T(number()));
+  arguments.erase(arguments.begin());
+  return found;
+}
+
+struct World {
+  Device device = smallDevice(1, 5);
+  Graph graph{device};
+  Sequence prog;
+  Type type;
+  std::vector<std::pair<std::string, std::vector<float>>> written;
+  std::vector<std::pair<std::string, Tensor>> shown;
+
+  explicit World(Type t = FLOAT) : type(t) {
+    popops::addCodelets(graph);
+    poplin::addCodelets(graph);
+    popnn::addCodelets(graph);
+  }
+  /// The next numbers of stdin.
+  Tensor input(const Shape &shape) {
+    const std::string name = "in" + std::to_string(written.size());
+    const Tensor t = graph.addVariable(FLOAT, shape, name);
+    poputil::mapTensorLinearly(graph, t, 3, 1);
+    graph.createHostWrite(name, t);
+    std::vector<float> values(t.numElements());
+    for (float &v : values)
+      if (std::scanf("%f", &v) != 1)
+        std::cerr << "too few numbers\n";
+    written.emplace_back(name, values);
+    return type == FLOAT ? t : popops::cast(graph, t, type, prog);
+  }
+  /// Into a tensor that the library made.
+  void into(const Tensor &t) { prog.add(Copy(input(t.shape()), t)); }
+  void show(const std::string &name, const Tensor &t) {
+    const Tensor f = t.elementType() == FLOAT ? t : popops::cast(graph, t, FLOAT, prog, "shown");
+    graph.createHostRead(name, f);
+    shown.emplace_back(name, f);
+  }
+  void run() {
+    Engine engine(graph, prog);
+    engine.load(device);
+    for (const auto &w : written)
+      engine.writeTensor(w.first, w.second.data(), w.second.data() + w.second.size());
+    engine.run(0);
+    for (const auto &s : shown) {
+      std::cout << s.first << ":";
+      for (float v : readBack<float>(engine, s.first, s.second.numElements()))
+        std::printf("%s%.9g", " ", double(v)), std::fflush(stdout);
+      std::cout << std::endl;
+    }
+  }
+};
+
+Type chosenType() { return number() ? HALF : FLOAT; }
+
+void lstm() {
+  World w;
+  const std::size_t steps = number(), batch = number(), in = number(), out = number(), full = number(), last = number();
+  popnn::lstm::LstmParams params(FLOAT, batch, steps, {in, out}, number() ? popnn::NonLinearityType::RELU : popnn::NonLinearityType::TANH);
+  params.outputFullSequence = full;
+  params.cellOrder.clear();
+  for (unsigned unit : numbers<unsigned>())
+    params.cellOrder.push_back(BasicLstmCellUnit(unit));
+  const popnn::lstm::LstmState init = popnn::lstm::createInitialState(w.graph, params, "init");
+  const popnn::lstm::LstmWeights weights = popnn::lstm::createWeights(w.graph, params, "weights");
+  const Tensor x = popnn::lstm::createInput(w.graph, params, "x");
+  for (const Tensor &t : {x, init.output, init.cellState, weights.inputWeights, weights.outputWeights, weights.biases})
+    w.into(t);
+  Tensor kept, dx;
+  const auto [y, cell] = popnn::lstm::lstmFwd(w.graph, params, init, x, weights, &kept, w.prog, "fwd", {{"inferenceOnly", "false"}});
+  w.show("y", y);
+  w.show("cell", cell);
+  const Tensor dy = w.input(y.shape());
+  popnn::lstm::LstmState dLast;
+  if (last)
+    dLast = {w.input({batch, out}), w.input({batch, out})};
+  popnn::lstm::LstmWeights d;
+  const popnn::lstm::LstmState dInit =
+      popnn::lstm::lstmBwdWithWU(w.graph, params, w.prog, init, kept, weights, x, y, dy, last ? &dLast : nullptr, &dx, d, "bwd");
+  w.show("dx", dx);
+  w.show("dh", dInit.output);
+  w.show("dc", dInit.cellState);
+  w.show("dW", d.inputWeights);
+  w.show("dU", d.outputWeights);
+  w.show("db", d.biases);
+  w.run();
+}
+
+void gru() {
+  World w;
+  const std::size_t steps = number(), batch = number(), in = number(), out = number(), full = number(), after = number();
+  popnn::gru::GruParams params(FLOAT, batch, steps, {in, out});
+  params.outputFullSequence = full;
+  params.resetAfter = after;
+  params.cellOrder.clear();
+  for (unsigned unit : numbers<unsigned>())
+    params.cellOrder.push_back(BasicGruCellUnit(unit));
+  const Tensor init = popnn::gru::createInitialState(w.graph, params, "init", {}, nullptr);
+  const popnn::gru::GruWeights weights = popnn::gru::createWeights(w.graph, params, "weights");
+  const Tensor x = popnn::gru::createInput(w.graph, params, "x");
+  for (const Tensor &t : {x, init, weights.inputWeights, weights.outputWeights, weights.biases})
+    w.into(t);
+  Tensor kept, dx;
+  const Tensor y = popnn::gru::gruFwd(w.graph, params, init, x, weights, &kept, w.prog, "fwd");
+  w.show("y", y);
+  const Tensor dy = w.input(y.shape());
+  popnn::gru::GruWeights d;
+  w.show("dh", popnn::gru::gruBwdWithWU(w.graph, params, w.prog, init, kept, weights, x, y, dy, &dx, d, "bwd", {}, nullptr));
+  w.show("dx", dx);
+  w.show("dW", d.inputWeights);
+  w.show("dU", d.outputWeights);
+  w.show("db", d.biases);
+  w.run();
+}
+
+void pooling() {
+  World w(chosenType());
+  const auto kind = popnn::PoolingType(number());
+  const std::size_t batch = number(), channels = number();
+  const bool scaled = number();
+  const auto field = numbers(), kernel = numbers();
+  const auto stride = numbers<unsigned>();
+  const auto lower = numbers<int>(), upper = numbers<int>();
+  const popnn::pooling::PoolParams params(kind, field, kernel, stride, lower, upper, channels, batch, w.type);
+  Shape shape{batch, channels};
+  shape.insert(shape.end(), field.begin(), field.end());
+  const Tensor x = w.input(shape), y = popnn::pooling::pool(w.graph, params, x, w.prog);
+  w.show("y", y);
+  w.show("dx", popnn::pooling::poolInputGradient(w.graph, params, x, y, w.input(y.shape()), scaled, w.prog));
+  w.run();
+}
+
+template <class Statistics, class Normalise, class Gradients, class ParamGradients>
+void norm(World &w, const Shape &shape, Statistics statistics, Normalise normalise, Gradients gradients, ParamGradients paramGradients) {
+  const Tensor x = w.input(shape), dy = w.input(shape);
+  auto [gamma, beta] = popnn::createNormParams(w.graph, x);
+  w.into(gamma);
+  w.into(beta);
+  const auto [mean, deviation] = statistics(x);
+  const auto [y, whitened] = normalise(x, gamma, beta, mean, deviation);
+  w.show("mean", mean);
+  w.show("invStdDev", deviation);
+  w.show("y", y);
+  w.show("dx", gradients(x, dy, mean, deviation, gamma));
+  const auto [dGamma, dBeta] = paramGradients(whitened, dy);
+  popnn::bn::batchNormParamUpdate(w.graph, dGamma, dBeta, -0.5f, gamma, beta, w.prog);
+  w.show("gamma", gamma);
+  w.show("beta", beta);
+  w.run();
+}
+
+void norms() {
+  World w(chosenType());
+  const std::size_t kind = number(), groups = number();
+  const bool unbiased = number(), stable = number(), strided = number();
+  const Shape shape = numbers();
+  Graph &g = w.graph;
+  Sequence &p = w.prog;
+  const OptionFlags options = kind == 1 ? OptionFlags{{"groupNormStridedChannelGrouping", strided ? "true" : "false"}} : OptionFlags{};
+  const float eps = 0.01f;
+  if (kind == 0)
+    norm(
+        w, shape, [&](Tensor x) { return popnn::bn::batchNormStatistics(g, x, eps, p, unbiased, stable); },
+        [&](Tensor x, Tensor ga, Tensor be, Tensor m, Tensor s) { return popnn::bn::batchNormalise(g, x, ga, be, m, s, p); },
+        [&](Tensor x, Tensor d, Tensor m, Tensor s, Tensor ga) { return popnn::bn::batchNormGradients(g, x, d, m, s, ga, p); },
+        [&](Tensor wh, Tensor d) { return popnn::bn::batchNormParamGradients(g, wh, d, p); });
+  else if (kind == 1)
+    norm(
+        w, shape,
+        [&](Tensor x) { return popnn::gn::groupNormStatistics(g, x, eps, p, unsigned(groups), unbiased, stable, FLOAT, {}, options); },
+        [&](Tensor x, Tensor ga, Tensor be, Tensor m, Tensor s) { return popnn::gn::groupNormalise(g, x, ga, be, m, s, p, {}, options); },
+        [&](Tensor x, Tensor d, Tensor m, Tensor s, Tensor ga) {
+          return popnn::gn::groupNormGradients(g, x, d, m, s, ga, p, FLOAT, {}, options);
+        },
+        [&](Tensor wh, Tensor d) { return popnn::gn::groupNormParamGradients(g, wh, d, p); });
+  else if (kind == 2)
+    norm(
+        w, shape, [&](Tensor x) { return popnn::ln::layerNormStatistics(g, x, eps, p, unbiased, stable); },
+        [&](Tensor x, Tensor ga, Tensor be, Tensor m, Tensor s) { return popnn::ln::layerNormalise(g, x, ga, be, m, s, p); },
+        [&](Tensor x, Tensor d, Tensor m, Tensor s, Tensor ga) { return popnn::ln::layerNormGradients(g, x, d, m, s, ga, p); },
+        [&](Tensor wh, Tensor d) { return popnn::ln::layerNormParamGradients(g, wh, d, p); });
+  else
+    norm(
+        w, shape, [&](Tensor x) { return popnn::in::instanceNormStatistics(g, x, eps, p, unbiased, stable); },
+        [&](Tensor x, Tensor ga, Tensor be, Tensor m, Tensor s) { return popnn::in::instanceNormalise(g, x, ga, be, m, s, p); },
+        [&](Tensor x, Tensor d, Tensor m, Tensor s, Tensor ga) { return popnn::in::instanceNormGradients(g, x, d, m, s, ga, p); },
+        [&](Tensor wh, Tensor d) { return popnn::in::instanceNormParamGradients(g, wh, d, p); });
+}
+
+const std::map<std::string, std::function<void()>> refusals{
+    {"varTimeSteps",
+     [] {
+       World w;
+       const Tensor steps = w.graph.addVariable(UNSIGNED_INT, {1}, "steps");
+       popnn::lstm::LstmParams params(FLOAT, 1, 2, steps, {3, 4});
+       popnn::lstm::lstmFwd(w.graph, params, popnn::lstm::createInitialState(w.graph, params), popnn::lstm::createInput(w.graph, params),
+                            popnn::lstm::createWeights(w.graph, params), nullptr, w.prog);
+     }},
+    {"activation",
+     [] {
+       World w;
+       popnn::gru::GruParams params(FLOAT, 1, 2, {3, 4}, popnn::NonLinearityType::GELU);
+       popnn::gru::gruFwd(w.graph, params, popnn::gru::createInitialState(w.graph, params), popnn::gru::createInput(w.graph, params),
+                          popnn::gru::createWeights(w.graph, params), nullptr, w.prog);
+     }},
+    {"kernel",
+     [] {
+       World w;
+       popnn::pooling::PoolParams(popnn::PoolingType::MAX, {4}, {7}, {1}, {1}, {1}, 2, 3, FLOAT).getOutputFieldShape();
+     }},
+    {"groups",
+     [] {
+       World w;
+       const Tensor x = w.graph.addVariable(FLOAT, {2, 5}, VariableMappingMethod::LINEAR, "x");
+       popnn::gn::groupNormStatistics(w.graph, x, 1e-3f, w.prog, 2, false);
+     }},
+    {"option",
+     [] {
+       World w;
+       const Tensor x = w.graph.addVariable(FLOAT, {2, 4}, VariableMappingMethod::LINEAR, "x");
+       popnn::gn::groupNormStatistics(w.graph, x, 1e-3f, w.prog, 2, false, false, FLOAT, {}, {{"groupNormColour", "red"}});
+     }},
+};
+
+} // namespace
+
+int main(int argc, char **argv) {
+  arguments.assign(argv + std::min(argc, 2), argv + argc);
+  Scenarios scenarios{{"lstm", lstm}, {"gru", gru}, {"pooling", pooling}, {"norms", norms}};
+  for (const auto &refusal : refusals)
+    scenarios.insert(refusal);
+  try {
+    return runScenario(scenarios, argc, argv);
+  } catch (const poputil::poplibs_error &e) {
+    std::cout << "poplibs_error: " << e.what() << "\n";
+  }
+  return 0;
+}
