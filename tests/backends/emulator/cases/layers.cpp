@@ -13,6 +13,11 @@
 #include <popops/Cast.hpp>
 #include <popops/codelets.hpp>
 #include <poplin/codelets.hpp>
+#include <popsparse/FullyConnected.hpp>
+#include <popsparse/MatMul.hpp>
+#include <popsparse/SparsePartitioner.hpp>
+#include <popsparse/codelets.hpp>
+#include <popsparse/experimental/BlockSparseMatMul.hpp>
 #include <poputil/TileMapping.hpp>
 #include <poputil/exceptions.hpp>
 
@@ -50,6 +55,7 @@ struct World {
     popops::addCodelets(graph);
     poplin::addCodelets(graph);
     popnn::addCodelets(graph);
+    popsparse::addCodelets(graph);
   }
   /// The next numbers of stdin.
   Tensor input(const Shape &shape) {
@@ -63,6 +69,16 @@ struct World {
         std::cerr << "too few numbers\n";
     written.emplace_back(name, values);
     return type == FLOAT ? t : popops::cast(graph, t, type, prog);
+  }
+  /// Numbers that the program has computed for a tensor that the library made.
+  void into(const Tensor &t, const std::vector<float> &values) {
+    const std::string name = "in" + std::to_string(written.size());
+    if (values.size() != t.numElements())
+      std::cerr << values.size() << " numbers for " << t.shapeToString() << "\n";
+    const Tensor from = graph.addVariable(FLOAT, {values.size()}, VariableMappingMethod::LINEAR, name);
+    graph.createHostWrite(name, from);
+    written.emplace_back(name, values);
+    prog.add(popops::cast(graph, from, t.flatten()));
   }
   /// Into a tensor that the library made.
   void into(const Tensor &t) { prog.add(Copy(input(t.shape()), t)); }
@@ -222,6 +238,107 @@ void norms() {
         [&](Tensor wh, Tensor d) { return popnn::in::instanceNormParamGradients(g, wh, d, p); });
 }
 
+/// Blocks whose rows and columns are arguments, and whose values are read.
+popsparse::COOMatrix<float> coordinates(std::size_t rows, std::size_t columns, const std::array<std::size_t, 2> &block) {
+  const auto at = numbers(), across = numbers();
+  std::vector<float> values(at.size() * block[0] * block[1]);
+  for (float &v : values)
+    if (std::scanf("%f", &v) != 1)
+      std::cerr << "too few numbers\n";
+  return popsparse::COOMatrix<float>(rows, columns, values, across, at, block);
+}
+
+template <class Partitioner> auto dataOf(const Partitioner &partitioner, const popsparse::COOMatrix<float> &coo, std::size_t format) {
+  const auto data = partitioner.createSparsityDataImpl(coo);
+  if (format == 0)
+    return data;
+  if (format == 1)
+    return partitioner.createSparsityDataImpl(partitioner.sparsityDataImplToCSRMatrix(data));
+  return partitioner.createSparsityDataImpl(partitioner.sparsityDataImplToCSCMatrix(data));
+}
+
+template <class Data> void writeSparse(World &w, const popsparse::dynamic::SparseTensor &to, const Data &data) {
+  w.into(to.getMetaInfoTensor(), std::vector<float>(data.metaInfo.begin(), data.metaInfo.end()));
+  w.into(to.getNzValuesTensor(), data.nzValues);
+}
+
+void sparseDynamic() {
+  namespace ps = popsparse::dynamic;
+  World w(chosenType());
+  const std::size_t m = number(), k = number(), n = number(), spare = number(), format = number();
+  const bool left = number(), right = number();
+  const std::array<std::size_t, 2> block{number(), number()};
+  const popsparse::COOMatrix<float> coo = coordinates(m, k, block);
+  const ps::SparsityParams sparsity(ps::SparsityType::Block, ps::SparsityStructure::Unstructured, block);
+  const auto params = ps::MatMulParams::createWithNumNonZeroValues(sparsity, coo.nzValues.size() + spare * block[0] * block[1], 1, m, k, n);
+  ps::PlanningCache cache;
+  const ps::Partitioner<float> partitioner(params, w.type, w.graph.getTarget(), {}, &cache);
+  const ps::SparseTensor a = ps::createSparseDenseMatMulLHS(w.graph, w.type, params, "a", {{"doGradAPass", "true"}}, &cache);
+  const auto data = dataOf(partitioner, coo, format);
+  writeSparse(w, a, data);
+  const std::size_t inner = left ? m : k;
+  const Tensor b = right ? w.input({1, n, inner}) : w.input({1, inner, n});
+  w.show("product", ps::sparseDenseMatMul(w.graph, a, b, w.prog, left, right, "product", {}, &cache));
+  const auto fc = ps::FullyConnectedParams::createWithNumNonZeroValues(sparsity, params.getNumNonZeroValues(), n, 1, k, m);
+  const ps::SparseTensor weights = ps::createFullyConnectedWeights(w.graph, w.type, fc, "weights");
+  writeSparse(w, weights, ps::Partitioner<float>(fc, w.type, w.graph.getTarget(), {}).createSparsityDataImpl(coo));
+  const Tensor x = w.input({n, k}), dy = w.input({n, m});
+  w.show("y", ps::fullyConnectedFwd(w.graph, weights, x, fc, w.prog));
+  w.show("dx", ps::fullyConnectedGradA(w.graph, weights, dy, fc, w.prog));
+  w.show("dW", ps::fullyConnectedSparseGradW(w.graph, weights.getMetaInfoTensor(), dy, x, fc, w.prog));
+  w.run();
+  const auto back = partitioner.sparsityDataImplToCOOMatrix(data);
+  std::cout << "rows:";
+  for (std::size_t row : back.rowIndices)
+    std::cout << " " << row;
+  std::cout << "\n";
+}
+
+void sparseStatic() {
+  namespace ps = popsparse::static_;
+  World w(chosenType());
+  const std::size_t m = number(), k = number(), n = number();
+  const bool denseFirst = number(), left = number(), right = number();
+  const std::array<std::size_t, 2> block{number(), number()};
+  const std::size_t rows = denseFirst ? k : m, columns = denseFirst ? m : k;
+  const popsparse::COOMatrix<float> coo = coordinates(rows, columns, block);
+  const popsparse::CSRMatrix<float> csr = popsparse::detail::asCSR(popsparse::detail::asCOO(
+      popsparse::detail::blocksOf(coo, {rows, columns}, block).at,
+      popsparse::detail::valuesOf(popsparse::detail::blocksOf(coo, {rows, columns}, block), coo.nzValues, coo.getBlockSize()),
+      {rows, columns}, block));
+  const auto params = denseFirst ? ps::MatMulParams::createForDenseSparse(1, n, k, m) : ps::MatMulParams::createForSparseDense(1, m, k, n);
+  const ps::Partitioner<float> partitioner(params, w.type, w.graph.getTarget(), {});
+  if (denseFirst) {
+    const ps::SparseTensor b = ps::createDenseSparseMatMulRHS(w.graph, w.type, params, csr, "b");
+    w.into(b.getNzValuesTensor(), partitioner.createSparsityDataImpl(coo).nzValues);
+    const std::size_t inner = right ? m : k;
+    w.show("product", ps::denseSparseMatMul(w.graph, left ? w.input({1, inner, n}) : w.input({1, n, inner}), b, w.prog, left, right));
+  } else {
+    const ps::SparseTensor a = ps::createSparseDenseMatMulLHS(w.graph, w.type, params, csr, "a");
+    w.into(a.getNzValuesTensor(), partitioner.createSparsityDataImpl(csr).nzValues);
+    const std::size_t inner = left ? m : k;
+    w.show("product", ps::sparseDenseMatMul(w.graph, a, right ? w.input({1, n, inner}) : w.input({1, inner, n}), w.prog, left, right));
+  }
+  w.run();
+}
+
+void blockSparse() {
+  namespace ps = popsparse::experimental;
+  World w;
+  const std::array<int, 3> size{int(number()), int(number()), int(number())}, block{int(number()), int(number()), int(number())};
+  const unsigned groups = unsigned(number());
+  const bool sparseResult = number(), transposed = number();
+  const auto mask = numbers<unsigned char>();
+  const ps::BSMatMulParams params = sparseResult
+                                        ? ps::BSMatMulParams(size, block, mask, FLOAT, FLOAT, FLOAT, ps::SubBlockMask::None, groups)
+                                        : ps::BSMatMulParams(size, block, mask, transposed, FLOAT, FLOAT, FLOAT, groups);
+  const Tensor a = ps::createBSMatMulInputLHS(w.graph, params, "a"), b = ps::createBSMatMulInputRHS(w.graph, params, "b");
+  w.into(a);
+  w.into(b);
+  w.show("product", ps::bsMatMul(w.graph, params, w.prog, a, b));
+  w.run();
+}
+
 const std::map<std::string, std::function<void()>> refusals{
     {"varTimeSteps",
      [] {
@@ -249,6 +366,20 @@ const std::map<std::string, std::function<void()>> refusals{
        const Tensor x = w.graph.addVariable(FLOAT, {2, 5}, VariableMappingMethod::LINEAR, "x");
        popnn::gn::groupNormStatistics(w.graph, x, 1e-3f, w.prog, 2, false);
      }},
+    {"room",
+     [] {
+       World w;
+       const auto params = popsparse::dynamic::MatMulParams::createWithNumNonZeroValues({}, 1, 1, 4, 4, 2);
+       popsparse::dynamic::Partitioner<float>(params, FLOAT, w.graph.getTarget(), {})
+           .createSparsityDataImpl(popsparse::COOMatrix<float>(4, 4, {1, 2}, {0, 1}, {0, 1}));
+     }},
+    {"overlap",
+     [] {
+       World w;
+       const auto params = popsparse::dynamic::MatMulParams::createWithNzRatio({}, 1, 1, 4, 4, 2);
+       popsparse::dynamic::Partitioner<float>(params, FLOAT, w.graph.getTarget(), {})
+           .createSparsityDataImpl(popsparse::COOMatrix<float>(4, 4, {1, 2}, {3, 3}, {2, 2}));
+     }},
     {"option",
      [] {
        World w;
@@ -261,7 +392,13 @@ const std::map<std::string, std::function<void()>> refusals{
 
 int main(int argc, char **argv) {
   arguments.assign(argv + std::min(argc, 2), argv + argc);
-  Scenarios scenarios{{"lstm", lstm}, {"gru", gru}, {"pooling", pooling}, {"norms", norms}};
+  Scenarios scenarios{{"lstm", lstm},
+                      {"gru", gru},
+                      {"pooling", pooling},
+                      {"norms", norms},
+                      {"sparseDynamic", sparseDynamic},
+                      {"sparseStatic", sparseStatic},
+                      {"blockSparse", blockSparse}};
   for (const auto &refusal : refusals)
     scenarios.insert(refusal);
   try {
