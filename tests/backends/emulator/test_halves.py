@@ -128,6 +128,16 @@ DIALECTS = {
         Input<VectorList<float, VectorListLayout::DELTAN>> x;
         Output<float> y;
         bool compute() { *y = x[0][0]; return true; } };""",
+    "constants and functions of vectors": """
+      #include <ipu_vector_math>
+      template <class T> struct Numbers; template <> struct Numbers<half> { static inline constexpr half4 zero = {0.f, 0.f, 0.f, 0.f}; };
+      struct V : Vertex {
+        Input<Vector<half, VectorLayout::ONE_PTR, 8>> x;
+        Output<float> y;
+        bool compute() {
+          const half4 *v = (const half4 *)&x[0];
+          half4 s = ipu::absadd(Numbers<half>::zero, v[0] - half(ipu::rsqrt(4.f))) * half(2);
+          *y = ipu::sum(s)[0] + ipu::max(1.f, ipu::sigmoid(0.f)); return true; } };""",
     "vectors as arguments of templates": """
       template <class T> struct W : Vertex { Output<float> y; bool compute() { T v{}; *y = float(v[0]); return true; } };
       template class W<half4>;

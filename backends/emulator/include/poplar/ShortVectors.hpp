@@ -44,15 +44,17 @@ template <class T, unsigned N> struct snnc_vector : snnc_elements<T, N> {
   using Mask = snnc_vector<std::conditional_t<sizeof(T) == 4, int, std::conditional_t<sizeof(T) == 2, short, signed char>>, N>;
   snnc_vector() = default;
   /// Every element the same, or each its own; what is not given is zero.
-  snnc_vector(T value) {
-    for (unsigned i = 0; i < N; ++i)
-      (*this)[i] = value;
-  }
-  template <class A, class B, class... Rest> snnc_vector(A first, B second, Rest... rest) {
+  constexpr snnc_vector(T value) : snnc_elements<T, N>(same(value)) {}
+  template <class A, class B, class... Rest>
+  constexpr snnc_vector(A first, B second, Rest... rest)
+      : snnc_elements<T, N>{static_cast<T>(first), static_cast<T>(second), static_cast<T>(rest)...} {
     static_assert(sizeof...(Rest) + 2 <= N, "too many elements");
-    const T values[N] = {static_cast<T>(first), static_cast<T>(second), static_cast<T>(rest)...};
-    for (unsigned i = 0; i < N; ++i)
-      (*this)[i] = values[i];
+  }
+  static constexpr snnc_elements<T, N> same(T value) {
+    if constexpr (N == 2)
+      return {value, value};
+    else
+      return {value, value, value, value};
   }
   T &operator[](std::size_t i) { return (&this->x)[i]; }
   const T &operator[](std::size_t i) const { return (&this->x)[i]; }
