@@ -1,4 +1,5 @@
-// Tables sort by a click on a heading.
+// Tables sort by a click on a heading; what is folded up is printed too.
+window.addEventListener("beforeprint", () => document.querySelectorAll("details").forEach((folded) => { folded.open = true; }));
 function valueOf(cell) {
   const text = cell.dataset.value || cell.textContent.trim(), number = Number(text.replace(/[, %]/g, ""));
   return text !== "" && !Number.isNaN(number) ? number : text;
