@@ -171,9 +171,11 @@ class Load:
             return 0.0
         tiles, kind = np.concatenate(self._tiles), np.concatenate(self._kinds)
         # If every vertex has its own worker, the longest vertex of all tiles decides: such tiles need not be distinguished.
-        workers, serial = self.problem.target.workers, np.array(self._shared, dtype=bool)[kind]
-        crowded = np.bincount(tiles[~serial], minlength=self.problem.target.tiles) > workers
-        crowded[tiles[serial]] = True
+        workers, serial = self.problem.target.workers, np.array(self._shared, dtype=bool)[kind] if any(self._shared) else None
+        own = tiles if serial is None else tiles[~serial]
+        crowded = np.bincount(own, minlength=self.problem.target.tiles) > workers
+        if serial is not None:
+            crowded[tiles[serial]] = True
         others = crowded[tiles]
         alone = np.zeros(self._number, dtype=bool)
         alone[kind[~others]] = True
@@ -182,8 +184,11 @@ class Load:
             some = part if mine.all() else part[mine]
             longest = np.maximum(longest, workers * some.max(axis=0, initial=0.0))
         if others.any():
-            used, place = np.unique(kind[others], return_inverse=True)
-            longest = np.maximum(longest, self._group_tiles(tiles[others], place.reshape(-1), used).makespans.max(axis=0))
+            present = np.zeros(self._number, dtype=bool)
+            present[kind[others]] = True
+            place = np.cumsum(present) - 1
+            groups = self._group_tiles(tiles[others], place[kind[others]], np.flatnonzero(present))
+            longest = np.maximum(longest, groups.makespans.max(axis=0))
         return float(longest.mean())
 
     def _of_parts(self, kinds: Bools) -> Iterator[tuple[Floats, Bools]]:
@@ -227,7 +232,8 @@ class Load:
         place[busy[one]] = np.arange(len(one))
         here = place[tiles]
         mine = np.flatnonzero(here >= 0)
-        mine = mine[np.argsort(here[mine], kind="stable")]
+        short: Any = here[mine].astype(np.int16) if len(one) < 1 << 15 else here[mine]  # NumPy sorts 16 bits by radix, without comparisons
+        mine = mine[np.argsort(short, kind="stable")]
         where, vertices = here[mine], kind[mine]
         serial = shared[vertices]
         workers = self.problem.target.workers

@@ -74,6 +74,7 @@ def test_shapes_of_a_size_agree_with_float64(program, size, shape):
     assert agrees(found(program(size), shape, 3, 2, 2))
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("shape", sampled([0, 1], 2))
 def test_clusters_of_sixteen_blocks_agree_with_float64(program, shape):
     """Where weights leave no room for two slots of the exchange, blocks say when they have read."""
