@@ -71,6 +71,8 @@ protected:
   /// Whether memory is spared: histories are kept between checkpoints only, and large weights are not copied.
   bool spares() const { return segment < steps; }
 
+  /// Whether buffers hold the sequence of the last training step.
+  bool trained = false;
   /// Steps whose deltas stay near the processor until weight gradients are gathered.
   int block_length() const;
 

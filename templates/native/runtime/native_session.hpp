@@ -86,9 +86,10 @@ protected:
   std::int32_t resume = 0, wanted_segment = 0;
   /// A run keeps what the backward pass reads; a training step goes back from the last run and changes no parameter.
   std::int32_t autograd = 0;
-  /// What a training step does of an update: all of it, a part whose gradients are summed with those of the parts before, or the
-  /// change of the parameters alone, by gradients that were summed or set.
-  enum : std::int32_t { ALONE, BEGINS, GOES_ON, CHANGES };
+  /// What a training step does of an update: all of it, a part whose gradients are summed with those of the parts before, the change of
+  /// the parameters alone, by gradients that were summed or set, or the gradients of the sequence before once more, after parameters
+  /// changed that the adjoints alone read: the forward pass need not run again.
+  enum : std::int32_t { ALONE, BEGINS, GOES_ON, CHANGES, AGAIN };
   std::int32_t gather = ALONE;
   /// Samples of an update, of which a step may see a part; 0: the batch.
   std::int32_t samples_of_update = 0;
