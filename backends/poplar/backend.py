@@ -90,11 +90,11 @@ class TileBackend(Backend[Own]):
     def prepare(self, graph: Graph, options: Own) -> Graph:
         """Make sparse weights dense where tiles store them better that way.
 
-        Not in mode "drop", where a dense connection returns gradient to sent spikes only.
+        Not in training in mode "drop", where a dense connection returns gradient to sent spikes only, and a sparse one to all.
         """
         from snnc.compiler.passes.fill_sparse import FillSparse
 
-        if options.mode == "drop":
+        if options.mode == "drop" and options.loss is not None:
             return graph
         return FillSparse(trains=options.loss is not None, least=FILLED)(graph)
 
