@@ -110,12 +110,13 @@ def compile(
         products and the past take; ``"float16"`` rounds the past alone, with three bits more. On a GPU: ``"bfloat16"`` rounds deltas, and
         the factors of dense backward products, which then run on tensor cores; ``"float16"`` those of forward products too, which moves
         spikes, and what the backward pass reads of the past. On machines, in PopTorch's package and on the reference: ``"float16"`` keeps
-        what the backward pass reads of the past as half numbers; without a loss (not in PopTorch's package), the weights of dense
-        connections. Sums, states and what the optimiser changes are float32.
+        what the backward pass reads of the past as half numbers; without a loss (not in PopTorch's package), the weights. Sums,
+        states and what the optimiser changes are float32.
     half
-        On machines and the reference (its past in PopTorch's package): which numbers ``"float16"`` keeps as half numbers: some of weights,
-        pasts and deltas, as in ``"weights:stochastic,pasts"``, or a :class:`~snnc.HalfNumbers`. Updates of weights are rounded to the
-        nearest, at random (``stochastic``), or what is lost is kept beside them (``master``).
+        On machines and the reference (weights on the processor and on a GPU too, no weights in PopTorch's package): which numbers
+        ``"float16"`` keeps as half numbers: some of weights, pasts and deltas, as in ``"weights:stochastic,pasts"``, or a
+        :class:`~snnc.HalfNumbers`. Updates of weights are rounded to the nearest, at random (``stochastic``), or what is lost is kept
+        beside them (``master``).
     loss_output
         The output, the population or the ``"population.port"`` that the loss reads; by default the one that fits it.
     overwrite

@@ -19,7 +19,7 @@ from snnc.backends.poplar.build import SOURCES, TABLES
 from snnc.backends.poplar.constants import CONSTANTS
 from snnc.backends.poplar.machine import machine_context
 from snnc.backends.poplar.network import PoplarNetwork
-from snnc.backends.poplar.parts import Assembly, Body, cpp_type
+from snnc.backends.poplar.parts import Assembly, Body, class_name, cpp_type
 from snnc.backends.poplar.schedule import add_clocks, program_values
 from snnc.backends.poplar.streaming import TITLES as ROW_TITLES
 from snnc.backends.poplar.streaming import add_streaming
@@ -119,6 +119,7 @@ def print_files(net: PoplarNetwork, names: Mapping[str, str], context: Body) -> 
     environment = source_templates()
     environment.filters["cpp_type"] = cpp_type
     environment.filters["counts"] = counts
+    environment.filters["class_name"] = class_name
     environment.filters["code_bytes"] = partial(code_bytes, net.plan.target.instruction_bytes)
     return {name: source_of(environment, path, context) for name, path in names.items()}
 
@@ -309,7 +310,7 @@ def _description(net: PoplarNetwork, digests: dict[str, str]) -> Body:
                 "label": i.label,
                 "tensor": i.id,
                 "shape": list(i.shape),
-                "static": i.static,
+                "static": i.repeated,
                 "used": any(s.owner == i.id for s in net.stores.values()),
             }
             for i in program.inputs

@@ -12,7 +12,7 @@ from snnc.backends.codegen.printing import c_literal
 from snnc.backends.codegen.updates import printed_rule
 from snnc.backends.poplar.network import PoplarNetwork
 from snnc.backends.poplar.parts import Assembly, Body, CodeletField, VertexLoop, class_name, connected
-from snnc.backends.poplar.vertices.updates import FACTOR, accumulates, clips, scaled, updated, width
+from snnc.backends.poplar.vertices.updates import FACTOR, accumulates, clips, scaled, update_vertices, updated, width
 from snnc.compiler.losses.update_rules import NORM_EPSILON
 from snnc.compiler.tiles.vertices.loss_vertices import loss_sum
 from snnc.compiler.tiles.vertices.parameter_vertices import clip, judge_update, squares
@@ -44,7 +44,7 @@ def add_norm(net: PoplarNetwork, assembly: Assembly) -> None:
     assembly.variable("Tensor", FACTOR.removesuffix("[0]"), 'layout.on_tile(poplar::FLOAT, {1}, "clip_factor", 0)', "of all gradients")
     loops, vertex = assembly.loops.get("update", []), squares(net.costs, accumulates=accumulates(net), scaled=scaled(net))
     squared = []
-    updates = {class_name(updated(net, half=half)) for half in (False, True)}
+    updates = {class_name(vertex) for vertex in (updated(net), *update_vertices(net))}
     for index, loop in enumerate(loops):
         if loop.codelet not in updates:
             continue

@@ -29,6 +29,7 @@ AMOUNTS: Final = (
     "bias_runs",
     "bias_values",
     "size",
+    "biases",
     "bytes",
     "read",
     "pieces",
@@ -47,7 +48,8 @@ class TableAmounts:
 
     span: rows; keys: those that are found by key; reach: sources from the first to the last that has one; searched, ended: 1 where sources
     lie before these, and behind; singles, runs, values: runs of one value, longer ones and the values of both, without
-    biases; bias_…: those of the biases; size: elements of theta; bytes: of the tables; read, pieces: targets that are read,
+    biases; bias_…: those of the biases; size: elements of theta;
+    biases: those that are biases; bytes: of the tables; read, pieces: targets that are read,
     and the ranges that they form.
     """
 
@@ -87,6 +89,7 @@ def amounts(tables: IndexTables, rate: Floats | None = None) -> dict[str, Any]:
         "bias_runs": nothing if single else bias_runs,
         "bias_values": bias_values,
         "size": tables.used.sizes,
+        "biases": tables.used.sizes_from(tables.weights),
         "bytes": tables.index_bytes() * tables.numbers,
         "read": tables.targets.sizes,
         "pieces": np.diff(tables.targets.group),

@@ -122,9 +122,9 @@ def _copies(problem: MappingProblem, layer: Layer) -> int:
 
 
 def _saved_copies(problem: MappingProblem, layer: Layer) -> int:
-    """Bytes a neuron that source-side copies of float16 weights, in rows of even length, take less than floats."""
-    links = [link for link in layer.outgoing if link.half and problem.copies(link)]
-    return sum(FLOAT * link.outputs - HALF * (link.outputs + link.outputs % 2) for link in links)
+    """Bytes a neuron that source-side copies of float16 weights, of dense connections in rows of even length, take less than floats."""
+    links = [link for link in layer.outgoing if link.half and link.indexed is None and problem.copies(link)]
+    return sum(FLOAT * link.outputs - HALF * (link.outputs + link.outputs % 2) if link.dense else FLOAT - HALF for link in links)
 
 
 def _states(problem: MappingProblem, layer: Layer) -> dict[CategoryAndLife, int]:

@@ -23,7 +23,7 @@ from snnc.compiler.tiles.memory.codelets import codelet_bytes
 from snnc.compiler.tiles.memory.lifetimes import LIVES, bytes_at, stage_of
 from snnc.compiler.tiles.memory.vertex_memory import constant_bytes
 from snnc.compiler.tiles.network import Layer
-from snnc.compiler.tiles.placement.grouping import Ints
+from snnc.compiler.tiles.placement.grouping import Ints, ceil_div
 from snnc.compiler.tiles.placement.tile_range import TileRange
 from snnc.compiler.tiles.problem import MappingProblem
 from snnc.compiler.tiles.schedule.window_test import ROOT, level_reads
@@ -172,6 +172,12 @@ def _owned(layout: Layout) -> Iterator[tuple[CategoryAndLife, Ints, Ints]]:
         size = FLOAT * one.owners.count
         numbers = owned_numbers(layout.problem, 1, int(one.link.weight_gradient))
         yield from ((kept, one.owners.tile, number * size) for kept, number in numbers.items())
+        if one.link.half:
+            # Two weights are a word, the last of an odd number too.
+            words = FLOAT * ceil_div(one.owners.count, 2) - size
+            yield ("weights", "always"), one.owners.tile, words * one.halves
+            if layout.problem.network.rounding == "master" and one.link.weight_gradient:
+                yield ("optimiser", "always"), one.owners.tile, size * (one.halves & one.owners.learned)
 
 
 def _loss_bytes(problem: MappingProblem) -> dict[str, int]:

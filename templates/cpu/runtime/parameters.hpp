@@ -58,6 +58,8 @@ struct Parameter {
   Array<float> moment3{};
   /// What rounding lost of weights that have float16 values; empty where it is not kept.
   Array<float> remainder{};
+  /// For each number, where its weight lies in the model's order, if random rounding needs it; empty: the order is the model's.
+  std::vector<unsigned> places{};
   /// Rounds all numbers after they were set; null: they stay.
   std::function<void(Parameter &)> settled{};
 

@@ -299,6 +299,9 @@ public:
   /// The same as half numbers, in rows of an even length.
   Parts half_source_rows(const Population &p, const std::string &name, std::size_t outputs);
 
+  /// A half number for each neuron of each group: the weights of one-to-one connections with their source.
+  Parts half_numbers(const Population &p, const std::string &name);
+
   /// [count][columns] for each packer: rows of weights on their way.
   Parts packed_rows(const std::vector<Packer> &packers, const std::string &name);
 
@@ -370,6 +373,9 @@ Order order_of_weights(const Population &p, std::size_t inputs);
 
 /// [n] kept beside the targets [offset, offset + n) of a population.
 Order order_of_pairs(const Population &p, std::size_t n, std::size_t offset);
+
+/// The same where the elements of each group are padded to an even number.
+Order padded(const Population &p, const Order &order);
 
 /// [n] kept beside each replica of a population.
 Order order_of_neurons(const Population &p);
