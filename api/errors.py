@@ -71,6 +71,12 @@ class DamagedProjectError(ProjectFolderError):
     code = "SNNC-E442"
 
 
+class NewerProjectError(ProjectFolderError):
+    """A newer version of snnc wrote the project, in a format that this version does not read."""
+
+    code = "SNNC-E670"
+
+
 class TrainedWeightsError(SnncError):
     """The trained weights of a project are damaged, not finite or from another network."""
 

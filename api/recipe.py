@@ -47,7 +47,7 @@ _KINDS: Final = {
     "tensorboard": "a path",
     "checkpoint_every": "a time, such as 30s, 5m or none",
 }
-"""The keys, and what each takes."""
+"""The keys, and the values that each takes."""
 _DATA: Final = {
     "train": "the path of an npz archive, or KIND:PATH of a data set",
     "validation": "the path of an npz archive, or KIND:PATH of a data set",
@@ -72,7 +72,7 @@ def read_recipe(path: str | Path) -> dict[str, Any]:
     Raises
     ------
     RecipeError
-        With the file, the line and the key.
+        The recipe is wrong; the message names the file, the line and the key.
     """
     file = Path(path)
     try:
@@ -102,7 +102,7 @@ def read_recipe(path: str | Path) -> dict[str, Any]:
 
 
 def _placed(folder: Path, name: str) -> str:
-    """Return the name of data with its path in `folder`."""
+    """Return the name of the data with its path relative to `folder`."""
     named = split_name(name)
     return str(folder / name) if named is None else f"{named[0]}:{folder / named[1]}"
 

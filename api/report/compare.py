@@ -59,7 +59,7 @@ def _title(subject: Subject) -> str:
 
 
 def _costs(subject: Subject) -> dict[tuple[str, str], float]:
-    """Seconds a sample of each phase and kind."""
+    """Seconds per sample of each phase and kind."""
     plan = subject.plan
     scale = 1 / (plan.target.clock_hz * plan.batch)
     return {(p.name, kind): p.runs * getattr(p, kind) * scale for p in plan.phases for kind in PARTS}

@@ -18,9 +18,9 @@ from snnc.backends.runtime.prediction import check_labels, class_targets, predic
 from snnc.compiler.ir.step_program import OutputInfo
 
 _AT_ONCE = 256
-"""Samples of an array that run together where the engine sets no batch."""
+"""Number of samples of an array that run together if the engine sets no batch."""
 _OF_DATA_SET = 64
-"""Samples of a data set that are read together where the engine sets no batch."""
+"""Number of samples of a data set that are read together if the engine sets no batch."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,12 +1,10 @@
-"""Write errors.md, cli.md, options.md, training.md and python.md from the installed snnc: ``python docs/reference/make_reference.py``."""
+"""Write errors.md, cli.md, options.md and training.md from the installed snnc: ``python docs/reference/make_reference.py``."""
 
 from __future__ import annotations
 
 import importlib
 import inspect
 import pkgutil
-import re
-import textwrap
 from pathlib import Path
 
 import typer
@@ -25,7 +23,7 @@ LEVELS = {
     "3": "Mapping onto a machine",
     "4": "Building and running programs",
     "5": "Data, options and the command line",
-    "6": "Training",
+    "6": "Training, and folders of other versions",
     "7": "NIR files",
 }
 ERRORS = """# Errors
@@ -48,17 +46,6 @@ with a [code](errors.md); 3 for a missing tool; 130 after Ctrl-C, 143 after SIGT
 that you name is replaced, but never one that the command reads or that belongs to a project (SNNC-E418). Arrays are read from npz archives
 without pickle. This page is written by `make_reference.py`.
 """
-PYTHON = """# Python
-
-For users of the Python package: this page lists all public names.
-
-`import snnc` imports nothing heavy; names are loaded when they are first used. This page is written by `make_reference.py`.
-
-A session (`snnc.compile`, `snnc.open`) has `run`, `step`, `reset`, `fit`, `predict`, `evaluate`, `state_dict`, `load_state_dict`, `save`, `load`,
-`counters`, `report`, `show` and `close`, and the attributes `graph`, `program`, `options`, `plan` and `project`.
-"""
-
-
 OPTIONS = """# Options and targets
 
 For users who choose options: this page lists the options of `snnc.compile` (and of `snnc compile`, with dashes: `--gradient-window`) that each target accepts. A machine is any target of `snnc targets` that
@@ -199,27 +186,9 @@ def _training_row(
     return f"| `{shown}` | {' | '.join('yes' if error is None else f'[{error.code}](errors.md)' for error in found)} |"
 
 
-def python_page() -> str:
-    lines = [PYTHON]
-    values = [(name, getattr(snnc, name)) for name in snnc.__all__]
-    values += [(f"data.{name}", getattr(snnc.data, name)) for name in snnc.data.__all__]
-    values += [(f"losses.{name}", getattr(snnc.losses, name)) for name in snnc.losses.__all__ if name not in ("Composed", "Term")]
-    for name, value in values:
-        text = inspect.getdoc(value) or ""
-        try:
-            signature = re.sub(r" at 0x\w+", "", str(inspect.signature(value)))
-        except ValueError:
-            signature = ""
-        signature = re.sub(r"(snnc|numpy)\.[\w.]*\.(\w+)", r"\2", signature.replace("'", ""))
-        if len(signature) > 120 or (inspect.isclass(value) and issubclass(value, Exception)):
-            signature = "(…)"
-        lines += [f"## snnc.{name}\n", f"`{name}{signature}`\n", f"```text\n{textwrap.dedent(text)}\n```\n"]
-    return "\n".join(lines)
-
-
 def main() -> None:
     here = Path(__file__).parent
-    pages = {"errors": errors_page, "cli": cli_page, "options": options_page, "training": training_page, "python": python_page}
+    pages = {"errors": errors_page, "cli": cli_page, "options": options_page, "training": training_page}
     for name, page in pages.items():
         (here / f"{name}.md").write_text(page(), encoding="utf-8")
 

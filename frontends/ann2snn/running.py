@@ -13,7 +13,7 @@ from snnc.frontends.common.execute import GraphRunner
 from snnc.frontends.onnx.errors import OnnxLimitError
 
 _ROOM: Final = 2**24
-"""Numbers that one array of a run may hold if it holds more than one sample."""
+"""Maximum numbers in one array of a run that holds more than one sample."""
 MAX_NUMBERS: Final = 2**27
 MAX_WORK: Final = 40_000_000_000
 

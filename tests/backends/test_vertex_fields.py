@@ -19,7 +19,7 @@ from snnc.compiler.losses import parse_loss
 from snnc.compiler.losses.optimizers import SGD, Adam
 from snnc.compiler.lowering.lower import lower
 from snnc.compiler.tiles import mapper, request_search
-from snnc.compiler.tiles.memory.codelets import uses
+from snnc.compiler.tiles.prediction.codelet_bytes import uses
 from snnc.compiler.tiles.vertices.cost import CodeletCost
 from snnc.compiler.tiles.vertices.vertex_spec import VertexSpec, constant, run
 
@@ -119,6 +119,7 @@ def test_the_plan_counts_the_fields_of_the_emitted_vertices_of_every_network(gra
     check_fields(*mapped(monkeypatch, lower(made, **loss, steps=STEPS), machine(16), **options))
 
 
+@pytest.mark.representative("0", "6", "18", "33", "51")
 @pytest.mark.parametrize("seed", sampled(range(60), 3))
 def test_the_plan_counts_the_fields_of_drawn_networks(seed, monkeypatch):
     check_fields(*mapped_as_drawn(seed, monkeypatch))

@@ -32,7 +32,7 @@ _LINE: Final = 4_096
 
 @dataclass(frozen=True, eq=False)
 class AedatIndex:
-    """Where the polarity packets of a file are, and when.
+    """Positions and times of the polarity packets in a file.
 
     Attributes
     ----------
@@ -118,7 +118,7 @@ def _skip_text(stream: IO[bytes], path: Path) -> None:
 
 
 def _ends(stream: IO[bytes], path: Path, number: int, overflow: int) -> tuple[int, int]:
-    """Return the times of a packet's first and last event; the stream stands at the first."""
+    """Return the times of a packet's first and last event; the stream is positioned at the first."""
     at = stream.tell()
     first = np.frombuffer(exactly(stream, _EVENT.itemsize, path, "an event"), _EVENT)[0]
     stream.seek(at + (number - 1) * _EVENT.itemsize)

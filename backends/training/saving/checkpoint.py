@@ -89,11 +89,11 @@ class TrainingRecipe:
     labels: str
     """SHA-256 of the labels, or of a data set's fingerprint."""
     watch: str = ""
-    """The validation data and their use, as text; empty: there are none."""
+    """The validation data and their use, as text; empty without validation data."""
     gradient_window: str = ""
-    """The gradient window as text; nothing: that of the session."""
+    """The gradient window as text; empty: that of the session."""
     capacity: str = ""
-    """The capacity as text; nothing: that of the session."""
+    """The capacity as text; empty: that of the session."""
 
 
 @dataclass(frozen=True)
@@ -107,21 +107,21 @@ class Position:
     until
         The epoch before which it ends, counted from 0 like `epoch`.
     batches
-        Of an epoch; 0: unknown.
+        Number of batches in an epoch; 0: unknown.
     epoch, batch
         Finished epochs, and finished batches of the next one.
     updates
-        Finished updates, those of earlier epochs included.
+        Finished updates, including those of earlier epochs.
     losses
         Losses of these batches.
     validated
         Loss and accuracy on the validation data after each finished epoch of this training; NaN where there is none.
     ended
-        Whether it was stopped early.
+        Whether training was stopped early.
     restored
-        Whether the weights are the best ones again, instead of the last ones.
+        Whether the weights are the restored best ones instead of the last ones.
     seen
-        Digest of the labels of these batches, of a stream.
+        For a stream: digest of the labels of these batches.
     """
 
     recipe: TrainingRecipe

@@ -24,7 +24,7 @@ class TrainingPosition:
     Attributes
     ----------
     update
-        Updates so far, those of earlier epochs included.
+        Updates so far, including those of earlier epochs.
     epoch
         Epochs so far; None: unknown.
     batches
@@ -117,7 +117,7 @@ def check_numbers(schedule: Schedule, *names: str, least: float = -math.inf) -> 
     Raises
     ------
     ScheduleError
-        With the field at fault.
+        A field is wrong; the message names it.
     """
     for name in names:
         value = getattr(schedule, name)

@@ -17,7 +17,7 @@ Metric: TypeAlias = str | Callable[[Array, Array], float]
 """``"accuracy"``, ``"top_3"``, ``"confusion"``, ``"per_class"``, ``"f1"``, ``"spikes"``; or a function of scores [samples, classes] and
 targets."""
 SPIKES: Final = "spikes"
-"""The metric of the spikes of each layer, which gives a number for each: ``spikes_<label>``."""
+"""The metric that counts the spikes of each layer, a number per layer: ``spikes_<label>``."""
 Value: TypeAlias = float | npt.NDArray[np.floating]
 
 

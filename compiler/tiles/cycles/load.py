@@ -10,7 +10,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from snnc.compiler.ir.plan import PhaseLoop
-from snnc.compiler.tiles.placement.grouping import Bools, Floats, Ints
+from snnc.compiler.tiles.blocks.grouping import Bools, Floats, Ints
 from snnc.compiler.tiles.problem import MappingProblem
 from snnc.compiler.tiles.vertices.loops import Loop, Values
 from snnc.compiler.tiles.vertices.vertex_spec import VertexSpec
@@ -20,15 +20,15 @@ SUPERVISOR: Final = 11.0
 ASSIGNED: Final = 300_000
 """Limit of the vertices that are assigned to workers one by one; beyond it, only those of some iterations, as a sample."""
 AT_ONCE: Final = 1 << 21
-"""Cycles of vertices that are copied at a time."""
+"""Number of vertex cycles that are copied at a time."""
 
 
 LoopsOfKind: TypeAlias = Callable[[int], tuple[PhaseLoop, ...]]
-"""Loops of the vertices of a kind, by its number among those that were added together."""
+"""Returns the loops of the vertices of a kind, given its index among the kinds that were added together."""
 
 
 def described_loops(vertex: str, loops: tuple[Loop, ...], amounts: Values, kind: int = 0, of: str = "") -> Iterator[PhaseLoop]:
-    """Yield loops as plans show them, with `of` after their names; of amounts that are arrays, the element of a `kind`."""
+    """Yield loops in the form that plans show, with `of` appended to their names; of array amounts, the element of `kind` counts."""
     of_kind = {name: np.asarray(value).reshape(-1)[kind if np.size(value) > 1 else 0] for name, value in amounts.items()}
     for loop in loops:
         trips, cycles = float(loop.trips.value(of_kind)), float(loop.cycles.value(of_kind))
@@ -72,7 +72,7 @@ class Load:
         self._number = 0
 
     def add_vertices(self, tiles: Ints | int, vertex: VertexSpec, amounts: Values, number: Any = 1) -> None:
-        """Add `number` vertices with a step in every run to each of `tiles`: so many trips of their loops as `amounts` say."""
+        """Add `number` vertices with a step in every run to each of `tiles`; `amounts` are the trips of their loops."""
         cycles = self.problem.target.vertex_start_cycles + vertex.cycles(amounts)
         self.add(tiles, cycles, number, partial(_loops_of_vertex, vertex, amounts))
 
@@ -212,7 +212,7 @@ class Load:
 
     @cached_property
     def _groups(self) -> TileGroups:
-        """Tiles with the same vertices need be looked at once."""
+        """Group the tiles with the same vertices, so that each group is examined once."""
         tiles, kind, _ = self._all
         return self._group_tiles(tiles, kind, np.arange(self._number))
 
@@ -288,7 +288,7 @@ def makespans(where: Ints, cycles: Floats, tiles: int, workers: int) -> Floats:
 def _longest_first(cycles: Floats, workers: int, most: int) -> Floats:
     """The same, [tiles, iterations], for tiles with equally many vertices, [tiles, vertices, iterations].
 
-    Of `most` iterations vertices are assigned one by one.
+    Vertices are assigned one by one in at most `most` iterations.
     """
     tiles, vertices, iterations = cycles.shape
     some = np.unique(np.linspace(0, iterations - 1, min(iterations, max(most, 1))).round().astype(np.int64))

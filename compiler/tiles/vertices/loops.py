@@ -58,7 +58,7 @@ class Formula:
         return self.compiled()
 
     def compiled(self) -> Callable[[Values], Any]:
-        """Return :attr:`value` as a function of its own."""
+        """Return :attr:`value` as a standalone function."""
         raise NotImplementedError
 
     def text(self, texts: Texts) -> str:
