@@ -54,6 +54,7 @@ def run(program, sizes, groups, order="forwards"):
     return multiplies == "groups", lines
 
 
+@pytest.mark.representative("(2, 5, 3)-*", "(3, 33, 20)-*", "(70, 100, 20)-*", "(33, 300, 7)-*", "(257, 31, 40)-True-*")
 @pytest.mark.parametrize(
     ("sizes", "groups", "order"),
     [
