@@ -73,7 +73,7 @@ def test_products_of_many_rows_are_those_of_the_definition(build, sizes, groups,
 
 
 def test_groups_of_warps_are_not_used_where_their_products_are_wrong(build):
-    wrong = build("-DSNNC_WRONG_GROUPS", "-O0")
-    uses_groups, lines = run(wrong, WIDE_SIZES[0], groups=True)
+    wrong, sizes = build("-DSNNC_WRONG_GROUPS", "-O0"), (9, 33, 36)
+    uses_groups, lines = run(wrong, sizes, groups=True)
     assert not uses_groups
-    assert lines == run(wrong, WIDE_SIZES[0], groups=False)[1]
+    assert lines == run(wrong, sizes, groups=False)[1]
