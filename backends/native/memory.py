@@ -159,7 +159,7 @@ UNOBSERVED: Final = ObservedActivity()
 def predicted_bytes(
     description: Mapping[str, Any], steps: int, batch: int, segment: int, threads: int = 1, activity: ObservedActivity = UNOBSERVED
 ) -> int:
-    """Return the predicted bytes of a training step in segments of so many steps; for a project without training, of a run.
+    """Return the predicted bytes of a training step with a given segment length; for a project without training, of a run.
 
     Parameters
     ----------

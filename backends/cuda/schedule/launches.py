@@ -30,7 +30,7 @@ _MOST: Final = 2**48
 """Maximum size of a launch that is read back."""
 TILE: Final = 128
 NARROW: Final = 32
-"""Rows and columns of a block's tile of a product, and columns where there are few."""
+"""Rows and columns of a block's tile of a product, and its columns if the product has few."""
 
 
 @dataclass(frozen=True)

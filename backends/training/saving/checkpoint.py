@@ -115,7 +115,7 @@ class Position:
     losses
         Losses of these batches.
     validated
-        Loss and accuracy on the validation data after each finished epoch of this training; NaN where there is none.
+        Loss and accuracy on the validation data after each finished epoch of this training; NaN if there is none.
     ended
         Whether training was stopped early.
     restored
@@ -176,7 +176,7 @@ def save_checkpoint(path: Path, values: Mapping[str, Array], position: Position)
 
 
 def read_position(path: Path) -> Position | None:
-    """Return the position of the training whose weights a file holds; None if the file has none.
+    """Return the position of the training run whose weights a file contains; None if the file has none.
 
     Raises
     ------

@@ -101,7 +101,7 @@ def updates_of(epochs: float, when: TrainingPosition, schedule: Schedule) -> int
     """
     if when.batches is None:
         raise ScheduleError(
-            f"{type(schedule).__name__} has a length of {epochs:g} epochs, and how many updates these have is unknown here; give updates=…."
+            f"{type(schedule).__name__} has a length of {epochs:g} epochs, but their number of updates is unknown here; give updates=…."
         )
     return max(1, round(epochs * when.batches))
 
