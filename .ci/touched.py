@@ -1,8 +1,8 @@
 """Print the tests of the rooms that a change touches, one path a line: ``git diff --name-only BASE | python .ci/touched.py``.
 
 Tests are sorted by the rooms of the code: those of ``compiler/tiles/memory/x.py`` are in ``tests/compiler/tiles/memory``, or in the nearest
-folder above that exists. Templates are tested with the back end that emits them, examples by one file. Code that can change emitted programs
-is also tested end to end, and all code of the package by the hashes of what it emits and prints.
+folder above that exists. Templates are tested with the back end that emits them, examples by one file. Code that can change emitted
+programs is also tested end to end, and all code of the package by the hashes of what it emits and prints.
 """
 
 import re
