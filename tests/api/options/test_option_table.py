@@ -147,12 +147,13 @@ def is_wide(name, number, target, value):
 
 
 def cells():
-    return [
-        pytest.param(name, cell, target, id=f"{name}{number or ''}-{target}", marks=[pytest.mark.wide] * is_wide(name, number, target, cell.value))
-        for name, row in CELLS.items()
-        for number, cell in enumerate(row)
-        for target in TARGETS
-    ]
+    found = []
+    for target in TARGETS:
+        for name, row in CELLS.items():
+            for number, cell in enumerate(row):
+                marks = [pytest.mark.wide] if is_wide(name, number, target, cell.value) else []
+                found.append(pytest.param(name, cell, target, id=f"{name}{number or ''}-{target}", marks=marks))
+    return found
 
 
 @pytest.fixture(scope="module")
