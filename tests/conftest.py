@@ -15,7 +15,7 @@ from wide import WIDE, is_wide, unknown_cases
 
 from snnc.backends.emulator.popc import DEFAULT_FLAGS
 from snnc.compiler.tiles import mapper, remedies
-from snnc.compiler.tiles.placement import search
+from snnc.compiler.tiles.search import search
 
 settings.register_profile("fixed", derandomize=True, database=None, deadline=None)
 settings.register_profile("search", deadline=None)

@@ -18,7 +18,7 @@ from snnc.compiler.errors import SnncError
 from snnc.errors import ArraySizeError, DataFileError, MemoryShortError, PickledArrayError
 
 _EXPANSION: Final = 1_100
-"""A byte of deflated data holds at most 1032 bytes."""
+"""A byte of deflated data contains at most 1032 bytes."""
 _SLACK: Final = 1_024
 _METHODS: Final = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _SUFFIX: Final = ".npy"
@@ -49,9 +49,9 @@ class Archive(Mapping[str, npt.NDArray[Any]]):
     DataFileError
         It is not an npz archive, or is damaged.
     ArraySizeError
-        An array declares another size than it has.
+        An array's declared size differs from its actual size.
     PickledArrayError
-        An array holds Python objects.
+        An array contains Python objects.
     """
 
     def __init__(self, path: Path) -> None:
@@ -140,14 +140,14 @@ class Archive(Mapping[str, npt.NDArray[Any]]):
 
 
 class Chosen(Mapping[str, npt.NDArray[Any]]):
-    """Some arrays of a mapping under names of their own; none is read before it is requested.
+    """Some arrays of a mapping under other names; none is read before it is requested.
 
     Parameters
     ----------
     arrays
         The mapping.
     names
-        Name here -> name there.
+        New name -> name in the mapping.
     """
 
     def __init__(self, arrays: Mapping[str, npt.NDArray[Any]], names: Mapping[str, str]) -> None:

@@ -1,6 +1,6 @@
-"""Values turned into spikes: by rate, latency, change, level, or a population of receptive fields.
+"""Encoding values as spikes: by rate, latency, change, level, or a population of receptive fields.
 
-:class:`Rate`, :class:`Latency` and :class:`Delta` are those of ``snntorch.spikegen``; the result for a sample does not depend on its batch.
+:class:`Rate`, :class:`Latency` and :class:`Delta` follow ``snntorch.spikegen``; the result for a sample does not depend on its batch.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Rate:
         check_number("offset", self.offset, -1e30, 1e30)
         check_whole("seed", self.seed, 0)
         if self.kind not in ("bernoulli", "poisson"):
-            raise DataOptionError(f"kind is {self.kind!r}; it is 'bernoulli' or 'poisson'.")
+            raise DataOptionError(f"kind is {self.kind!r}; it must be 'bernoulli' or 'poisson'.")
 
     def apply(self, sample: Sample, draw: Draw) -> Sample:
         """See :class:`snnc.data.Transform`."""
@@ -68,7 +68,7 @@ class Latency:
     tau
         Time constant in steps.
     threshold
-        Values below it fire at the last moment, that of the threshold.
+        Values below it fire as late as the threshold itself.
     first
         Step of the earliest possible spike.
     normalize

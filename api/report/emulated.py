@@ -23,7 +23,7 @@ PARTS: Final = (
 
 
 def read_profile(path: Path) -> dict[str, Any] | None:
-    """Return the profile that a file holds; None if it holds something else.
+    """Return the profile that a file contains; None if it holds something else.
 
     Raises
     ------
@@ -47,7 +47,7 @@ def write_profile(profile: Mapping[str, Any], format: str) -> bytes:
     Raises
     ------
     ReportOptionError
-        The format is another one: such formats draw a plan, and a profile has none.
+        The format is one of those that draw a plan, which a profile does not have.
     """
     if format == "text":
         return _text(profile).encode()

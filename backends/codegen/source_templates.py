@@ -1,4 +1,4 @@
-"""The templates of emitted sources, with the set-up that all targets share."""
+"""The templates of emitted sources, and their settings for all targets."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def source_of(environment: jinja2.Environment, path: str, context: Mapping[str, 
     Parameters
     ----------
     environment
-        Of :func:`source_templates`.
+        The result of :func:`source_templates`.
     path
         ``<target>/<file>``: a plain file is in ``<target>/runtime`` and is copied unchanged; else ``<file>.jinja`` is a template.
     context

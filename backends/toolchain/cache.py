@@ -1,4 +1,4 @@
-"""Built files in the cache folder, each with a digest of its whole entry, which is checked at every use."""
+"""Built files in the cache folder, each with a digest of the whole entry, which is checked at every use."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from snnc.compiler.files.cache import cache_dir, reporting_write_errors
 from snnc.compiler.files.ownership import fault_of
 
 DIGEST_FILE: Final = ".digest"
-"""Name of the file that holds the digest."""
+"""Name of the file with the digest."""
 SETTLED: Final = 1_000_000_000
-"""Nanoseconds after a change from which on a further change has another time stamp, on any file system."""
+"""Nanoseconds after which, on any file system, a second change of a file has a different time stamp than the first."""
 
 
 def cached_file(name: str, file: str, build: Callable[[Path], None]) -> Path:
@@ -31,11 +31,11 @@ def cached_file(name: str, file: str, build: Callable[[Path], None]) -> Path:
     Parameters
     ----------
     name
-        Holds a digest of everything that the file depends on.
+        Contains a digest of everything on which the file depends.
     file
         Path of the file in that folder; `build` may leave other files there too.
     build
-        Gets an empty folder.
+        Function that fills the empty folder that it is given.
     """
     cache = cache_dir()
     target = cache / name

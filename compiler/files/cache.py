@@ -1,4 +1,4 @@
-"""The folder of snnc's cache, for files that can be made again."""
+"""The folder of snnc's cache, whose files can be regenerated."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def _check(folder: Path) -> None:
 
 
 def _is_cache(folder: Path) -> bool:
-    """Return whether a folder holds only a cache of snnc; a folder with other uses keeps its permissions."""
+    """Return whether a folder contains only a cache of snnc; a folder with other uses keeps its permissions."""
     return all(entry.name.removeprefix(".").startswith(_OWN_ENTRIES) for entry in os.scandir(folder))
 
 

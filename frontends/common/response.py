@@ -59,9 +59,9 @@ class Response:
 
 
 def close(a: Form, b: Form) -> bool:
-    """Return whether two forms are equal but for rounding.
+    """Return whether two forms are equal up to rounding.
 
-    This is ``numpy.allclose``, which takes ten times as long for forms of a few neurons: a file with one neuron compares hundreds of them.
+    The same as ``numpy.allclose``, which takes ten times as long for forms of a few neurons; a file with one neuron compares hundreds.
     """
     sizes = np.abs(b)
     largest = float(sizes.max(initial=0.0))

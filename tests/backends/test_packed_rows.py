@@ -16,13 +16,13 @@ from snnc.compiler.ir.plan_json import plan_from_json, plan_to_json
 from snnc.compiler.losses import parse_loss
 from snnc.compiler.losses.optimizers import SGD, Adam
 from snnc.compiler.lowering.lower import lower
+from snnc.compiler.tiles.blocks.grouping import neurons_per_tile, split
+from snnc.compiler.tiles.blocks.tile_range import TileRange
 from snnc.compiler.tiles.errors import TooBigError
 from snnc.compiler.tiles.gradients import packing
 from snnc.compiler.tiles.gradients.packing import Packing
 from snnc.compiler.tiles.mapper import make_plan
-from snnc.compiler.tiles.placement.grouping import neurons_per_tile, split
 from snnc.compiler.tiles.placement.placement import Placement
-from snnc.compiler.tiles.placement.tile_range import TileRange
 from snnc.driver.activity import measure_activity
 from snnc.report.profile import read_profile
 

@@ -28,7 +28,7 @@ from snnc.compiler.losses import parse_loss
 from snnc.compiler.losses.optimizers import Adam
 from snnc.compiler.lowering.lower import lower
 from snnc.compiler.neurons.library import LIF
-from snnc.compiler.tiles.losses import LossShape
+from snnc.compiler.tiles.mapped.losses import LossShape
 from snnc.compiler.tiles.mapper import make_plan
 
 SOURCES = ("host.cpp", "codelets.cpp")

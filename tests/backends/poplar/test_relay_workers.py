@@ -10,9 +10,9 @@ from windowed_nets import Windowed, deep, tangled, windowed
 
 from snnc.backends.poplar.emit import emit_poplar
 from snnc.compiler.ir.plan import Relay
-from snnc.compiler.tiles.placement.grouping import neurons_per_tile, split
+from snnc.compiler.tiles.blocks.grouping import neurons_per_tile, split
+from snnc.compiler.tiles.blocks.tile_range import TileRange
 from snnc.compiler.tiles.placement.placement import Placement
-from snnc.compiler.tiles.placement.tile_range import TileRange
 
 
 @pytest.fixture(autouse=True)

@@ -23,8 +23,8 @@ from snnc.compiler.machines.target import Links, Target
 from snnc.compiler.tiles import make_plan
 from snnc.compiler.tiles import remedies as knobs
 from snnc.compiler.tiles.errors import Knob, TooBigError
-from snnc.compiler.tiles.placement.search import EFFORT
 from snnc.compiler.tiles.remedies import IN_FILE, larger_targets
+from snnc.compiler.tiles.search.search import EFFORT
 
 
 def chain(*widths: int) -> StepProgram:
