@@ -135,24 +135,28 @@ CELLS = {
 
 OF_CHIPS = {"batch", "calibrate", "capacity", "mode", "parts", "recompute", "streaming"}
 """Options that change a plan in another way where there are several chips; the others have the same rule and effect on one chip."""
-PLANNED = {"poptorch", "one", "several"}
-"""Columns of machines, whose networks are planned, which takes longest."""
+OF_MACHINES = {*OF_CHIPS, "steps", "loss", "optimizer", "half"}
+"""Options that plans and programs for machines depend on. All others change the network before it is lowered, for every target alike."""
+OF_POPTORCH = {"steps", "batch", "loss", "optimizer", "capacity"}
+"""Some of them: packages for PopTorch have the plans of one chip."""
 
 
-def is_wide(name, number, target):
-    """Machines take further values of an option as the processor does, unless plans depend on them. PopTorch has the plans of one chip."""
-    if target == "several" and name not in OF_CHIPS:
-        return True
-    return number > 0 and target in PLANNED and (name not in OF_CHIPS or target == "poptorch")
+def is_wide(name, number, target, value):
+    """Planning for a machine takes longest: tried there are refusals, and the first value of each option that plans depend on."""
+    if target in ("reference", "cpu", "cuda") or taken_by(name, backend_of(TARGETS[target]), value) == "refused":
+        return target == "several" and name not in OF_CHIPS
+    of = {"poptorch": OF_POPTORCH, "one": OF_MACHINES, "several": OF_CHIPS}[target]
+    return name not in of or (number > 0 and (name not in OF_CHIPS or target == "poptorch"))
 
 
 def cells():
-    return [
-        pytest.param(name, cell, target, id=f"{name}{number or ''}-{target}", marks=[pytest.mark.wide] * is_wide(name, number, target))
-        for name, row in CELLS.items()
-        for number, cell in enumerate(row)
-        for target in TARGETS
-    ]
+    found = []
+    for target in TARGETS:
+        for name, row in CELLS.items():
+            for number, cell in enumerate(row):
+                marks = [pytest.mark.wide] if is_wide(name, number, target, cell.value) else []
+                found.append(pytest.param(name, cell, target, id=f"{name}{number or ''}-{target}", marks=marks))
+    return found
 
 
 @pytest.fixture(scope="module")

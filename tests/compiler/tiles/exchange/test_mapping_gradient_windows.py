@@ -49,7 +49,7 @@ def producers_of(plan: Plan, bus: str, sample: int) -> list[tuple[str, int]]:
     return found
 
 
-@settings(max_examples=examples(6, 15), deadline=None)
+@settings(max_examples=examples(4, 15), deadline=None)
 @given(
     st.lists(st.integers(1, 60), min_size=3, max_size=5),
     st.integers(1, 20),
