@@ -172,6 +172,15 @@ def test_figures_of_stored_results_have_points_device_date_and_commit(figure):
     assert all(p.kind == "measured" and "AMD EPYC" in p.note and "2026-" in p.note and "commit" in p.note for p in points)
 
 
+def test_ratios_lie_between_their_extremes_under_changed_coefficients():
+    (found,) = chosen_figures("sensitivity")
+    places = {}
+    for point in found.points({}):
+        places.setdefault(point.x, []).append(point.y)
+    assert len(places) >= 5
+    assert all(least < base < most for base, least, most in places.values())
+
+
 def test_a_tile_map_draws_every_tile_of_the_machine():
     found = run_row(Row("tile map", {"name": "nmnist-h2-a1"}), 300)
     assert found["svg"].count("<rect") >= 1472
