@@ -31,6 +31,7 @@ MARKS: Final = {
     "published": "M0 -5.5l5.5 5.5l-5.5 5.5l-5.5 -5.5z",
 }
 """Mark of each kind, as an SVG path around its point: circle, triangle, square, rhombus."""
+SQUARE: Final = MARKS["measured"]
 CHARACTER: Final = 6.6
 """Width of a character of a label, pixels."""
 APART: Final = 8.0
@@ -169,7 +170,7 @@ def _line(
     path = "" if names else " ".join(f"{x},{y}" for x, y, _, fits in marks if fits)
     colour, kind = layer_colour(number), points[0].kind
     fill = bar_colour(number) if stacked else colour if number < len(LAYERS) else "#ffffff"
-    return ChartLine(label, colour, fill, DASHES[kind], path, MARKS[kind], tuple(marks))
+    return ChartLine(label, colour, fill, DASHES[kind], path, SQUARE if stacked else MARKS[kind], tuple(marks))
 
 
 def _text(point: Point) -> str:
