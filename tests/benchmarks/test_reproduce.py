@@ -149,6 +149,14 @@ def test_half_precision_must_save_time(half, answer):
     assert "0.60 to 0.60 x the memory" in answer_to("precision", found)["why"]
 
 
+@pytest.mark.parametrize(("rate", "answer"), [(16_000.0, "not reproduced"), (55_000.0, "predicted")])
+def test_a_predicted_throughput_far_below_the_published_one_does_not_reproduce_it(rate, answer):
+    found = {neuron_row("Leaky", 128).key: {"samples_per_s": rate, "step_ms": 1.0}}
+    (claim,) = (claim for claim in verdicts(found) if claim["figure"] == "neuron-models" and "60,000" in claim["says"])
+    assert claim["answer"] == answer
+    assert f"{rate / 60_000:.2f} x" in claim["why"]
+
+
 def test_efficiency_is_the_first_step_over_each_step():
     rows = {x: scaling.NET.format(x, 2) for x in (1, 4, 16)}
     found = {plan_row(net).key: planned(plan_row(net), ms) for net, ms in zip(rows.values(), (2.0, 2.5, 4.0), strict=True)}
