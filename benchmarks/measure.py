@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from snnc.benchmarks.benchmark import Benchmark
 from snnc.benchmarks.log import logged_runs
-from snnc.benchmarks.nets import benchmark, with_full_capacities
+from snnc.benchmarks.nets import benchmark, on_chips, with_full_capacities
 from snnc.benchmarks.published import predict_published
 from snnc.compiler.errors import SnncError
 from snnc.compiler.files.temporary import temporary_folder
@@ -44,7 +44,7 @@ FRAGMENT_CYCLES: Final = (6.0, 20.0)
 """Smallest and largest cost of an exchange fragment in the sources, in cycles; targets have 9."""
 
 
-def measure(name: str, strategy: str, target: str | None = None, *, emit: bool = False) -> dict[str, Any]:
+def measure(name: str, strategy: str, target: str | None = None, *, emit: bool = False, chips: int | None = None) -> dict[str, Any]:
     """Map one benchmark and return its row; a failure is the row's ``error``.
 
     Parameters
@@ -57,8 +57,11 @@ def measure(name: str, strategy: str, target: str | None = None, *, emit: bool =
         The machine, if it is not the benchmark's own.
     emit
         Also write the project (to a temporary folder); only plans of the strategy "snnc" can be emitted.
+    chips
+        The number of chips, if it is not the benchmark's own; their machine is then the smallest that has them.
     """
-    case = _without_events(benchmark(name)) if strategy == DENSE else benchmark(name)
+    case = benchmark(name) if chips is None else on_chips(benchmark(name), chips)
+    case = _without_events(case) if strategy == DENSE else case
     machine = load_target(target or case.target)
     row: dict[str, Any] = {
         "net": name,
@@ -93,6 +96,18 @@ def measure(name: str, strategy: str, target: str | None = None, *, emit: bool =
     row["peak_rss_mb"] = peak_rss_mb()
     varied = logged is not None and row["fits"] and strategy in VARIED
     return row | (_variants(case, machine, plan) if varied else {})
+
+
+def mapped_plan(name: str) -> Plan:
+    """Map a benchmark network by snnc's strategy and return its plan.
+
+    Raises
+    ------
+    SnncError
+        It does not fit its machine.
+    """
+    case = benchmark(name)
+    return _plan(case, SNNC, load_target(case.target))[1]
 
 
 def _without_events(case: Benchmark) -> Benchmark:

@@ -7,7 +7,7 @@ suite           networks
 ``multi_layer`` one IPU filled with 2 to 5 hidden layers, batch 48, Adam, three data sets, nine activities
 ``multi_neuron``  one IPU filled at 2 to 32 neurons per tile, batch 24, SGD
 ``multi_ipu``   1 to 16 IPUs x 2, 4, 8 neurons per tile at batch 24 (layers grow with IPUs: 188,284 neurons, 184 M weights at most),
-                and batches of 48 to 384 on 1 to 4 IPUs
+                and batches of 48 to 384 on 1 to 4 IPUs; by name also 32 and 64 IPUs, which the paper has not
 ``everyday``    W1, W1 without recurrence, W2, a convolutional net, sparse nets of 10,000 neurons with fan-out 40 (random; in 16 clusters)
 ==============  ======================================================================================================
 
@@ -32,7 +32,7 @@ from snnc.errors import UnknownBenchmarkError
 SUITES: Final = ("logged", "multi_layer", "multi_neuron", "multi_ipu", "everyday")
 MULTIPLIER: Final = {"logged": 4.0, "multi_layer": 2.0, "multi_neuron": 2.0, "multi_ipu": 2.0}
 """``weight_mul`` of the runs: the file name of the log, and the run files."""
-MACHINES: Final = {1: "gc200", 2: "m2000", 4: "m2000", 8: "pod16", 16: "pod16"}
+MACHINES: Final = {1: "gc200", 2: "m2000", 4: "m2000", 8: "pod16", 16: "pod16", 32: "pod64", 64: "pod64"}
 SEED: Final = 0
 FULL: Final = "assumed: every capacity in use"
 
@@ -131,6 +131,11 @@ def _benchmark(net: PublishedNet, suite: str, chips: int, source: str) -> Benchm
         gradient_window=WINDOW,
         support={name: one.gradients / one.neurons for name, one in sending.items()},
     )
+
+
+def on_chips(benchmark: Benchmark, chips: int) -> Benchmark:
+    """Return the same network on another number of chips (a key of :data:`MACHINES`)."""
+    return replace(benchmark, chips=chips, target=MACHINES[chips])
 
 
 def with_steps(benchmark: Benchmark, steps: int) -> Benchmark:

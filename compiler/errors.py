@@ -248,19 +248,19 @@ class NothingRoundedError(SnncError):
 
 
 class HalfNumbersError(SnncError):
-    """What is to be kept as float16 cannot be read, or contradicts other options."""
+    """The numbers to store as float16 cannot be read, or contradict other options."""
 
     code = "SNNC-E620"
 
 
 class HalfTargetError(SnncError):
-    """A target, or a kind of program, does not keep these numbers as float16."""
+    """A target, or a kind of program, cannot store these numbers as float16."""
 
     code = "SNNC-E621"
 
 
 class HalfDeltasError(SnncError):
-    """Samples cannot be dealt out in pairs, which float16 deltas need."""
+    """Samples cannot be divided into pairs, as float16 deltas require."""
 
     code = "SNNC-E622"
 

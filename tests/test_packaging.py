@@ -12,8 +12,8 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 PLACES = {"api": "snnc", **{part: f"snnc/{part}" for part in ("benchmarks", "compiler", "frontends", "backends", "templates")}}
-NOT_INSTALLED = ("benchmarks/scripts", "benchmarks/results")
-KINDS = {".py", ".jinja", ".js", ".css", ".toml", ".typed", ".h", ".hpp", ".cu", ".cuh", ".cpp", ".cmake"}
+NOT_INSTALLED = ("benchmarks/scripts",)
+KINDS = {".jsonl", ".py", ".jinja", ".js", ".css", ".toml", ".typed", ".h", ".hpp", ".cu", ".cuh", ".cpp", ".cmake"}
 
 
 def wanted():

@@ -1,6 +1,6 @@
-"""The table (loss, optimiser, target): all losses, optimisers and schedules as text, and what refuses each on a target.
+"""The table (loss, optimiser, target): all losses, optimisers and schedules as text, and the error with which a target refuses each.
 
-The lists are made from those that the texts are read with, so a new statistic, regulariser, optimiser or setting has its row.
+The lists are derived from the tables of the parsers, so a new statistic, regulariser, optimiser or setting gets a row.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _BOUNDS: Final = {"rate": 0.2, "membrane": -0.1}
 
 
 def regulariser_texts() -> Iterator[str]:
-    """Yield every regulariser, of a hidden population."""
+    """Yield every regulariser, applied to a hidden population."""
     for kind, equation in REGULARISERS.items():
         for read in REGULARISED:
             yield f"{kind}_{read}:of={HIDDEN}" + (f",bound={_BOUNDS[read]}" if "{0}" in equation else "")
@@ -75,7 +75,7 @@ def schedule_rows() -> tuple[str, ...]:
 
 
 def refusal(backend: AnyBackend, graph: Graph, loss: str, optimizer: str, steps: int) -> SnncError | None:
-    """Return the error with which a target refuses to train `graph` so; None where it does train."""
+    """Return the error with which a target refuses to train `graph` with these options; None if it trains it."""
     from snnc.driver.lowering import lower_graph
     from snnc.options.compile_options import options
 

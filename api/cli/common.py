@@ -53,7 +53,7 @@ def refuse_without_effect(context: typer.Context, alone: str, idle: Collection[s
     context
         The command's context.
     alone
-        The option, as it was given.
+        The option, as given.
     idle
         Names of the parameters that have no effect with it.
 

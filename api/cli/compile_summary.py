@@ -16,7 +16,7 @@ from snnc.understanding.table import assumption_lines, to_text
 
 
 def as_data(compiled: Compiled, folder: Path, trial: TrialRun | None) -> dict[str, Any]:
-    """Return the summary as JSON's types."""
+    """Return the summary as JSON types."""
     found: dict[str, Any] = {
         "folder": str(folder),
         "target": compiled.options.target,
@@ -103,7 +103,7 @@ def plan_lines(plan: Plan) -> list[str]:
 
 
 def _places(plan: Plan) -> list[str]:
-    """Populations with their tiles, parts of one together."""
+    """Return the populations with their tiles; the parts of a population share a line."""
     whole = {id_: name for name, ids in plan.parts.items() for id_ in ids}
     tiles: dict[str, int] = {}
     for p in plan.populations:

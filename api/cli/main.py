@@ -34,7 +34,7 @@ from snnc.compiler.errors import SnncError
 from snnc.errors import CommandLineError, InternalError, MemoryShortError, OutputFileError
 
 INTERRUPTED: Final = 130
-"""Exit code after Ctrl-C, as of shells."""
+"""Exit code after Ctrl-C, as in shells."""
 
 _SURROUNDINGS: Final = frozenset(
     {errno.ENAMETOOLONG, errno.ELOOP, errno.EACCES, errno.EPERM, errno.EROFS}  # a path
@@ -79,7 +79,7 @@ def run_command(arguments: list[str]) -> int:
 
 
 class _Ended(BaseException):
-    """A signal asks the process to end."""
+    """A signal requests the end of the process."""
 
     def __init__(self, number: int) -> None:
         super().__init__(number)
@@ -91,7 +91,7 @@ def _end(number: int, frame: FrameType | None) -> None:
 
 
 def make_app() -> typer.Typer:
-    """Return the commands."""
+    """Return the application with all commands."""
     app = typer.Typer(
         help="snnc compiles spiking neural networks for machines made of many small processors with local memory.",
         no_args_is_help=True,

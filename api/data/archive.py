@@ -49,7 +49,7 @@ class Archive(Mapping[str, npt.NDArray[Any]]):
     DataFileError
         It is not an npz archive, or is damaged.
     ArraySizeError
-        An array declares another size than it has.
+        An array's declared size differs from its actual size.
     PickledArrayError
         An array holds Python objects.
     """
@@ -140,14 +140,14 @@ class Archive(Mapping[str, npt.NDArray[Any]]):
 
 
 class Chosen(Mapping[str, npt.NDArray[Any]]):
-    """Some arrays of a mapping under names of their own; none is read before it is requested.
+    """Some arrays of a mapping under other names; none is read before it is requested.
 
     Parameters
     ----------
     arrays
         The mapping.
     names
-        Name here -> name there.
+        New name -> name in the mapping.
     """
 
     def __init__(self, arrays: Mapping[str, npt.NDArray[Any]], names: Mapping[str, str]) -> None:

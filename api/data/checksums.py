@@ -1,4 +1,4 @@
-"""Checksums of the files that the publishers of data sets offer."""
+"""Checksums of the archives that the publishers of data sets provide."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ def verify_archive(path: str | Path) -> None:
     Raises
     ------
     ChecksumError
-        It differs, or no checksum is known for a file of this name.
+        The checksum differs, or none is known for a file of this name.
     DataFileError
-        It cannot be read.
+        The file cannot be read.
     """
     file = Path(path)
     if file.name not in OFFICIAL:

@@ -1,6 +1,6 @@
-"""Values turned into spikes: by rate, latency, change, level, or a population of receptive fields.
+"""Encoding values as spikes: by rate, latency, change, level, or a population of receptive fields.
 
-:class:`Rate`, :class:`Latency` and :class:`Delta` are those of ``snntorch.spikegen``; the result for a sample does not depend on its batch.
+:class:`Rate`, :class:`Latency` and :class:`Delta` follow ``snntorch.spikegen``; the result for a sample does not depend on its batch.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class Latency:
     tau
         Time constant in steps.
     threshold
-        Values below it fire at the last moment, that of the threshold.
+        Values below it fire as late as the threshold itself.
     first
         Step of the earliest possible spike.
     normalize

@@ -69,7 +69,7 @@ class Spikes:
     shape: Shape
 
     def counts(self) -> Array:
-        """Return [steps, *shape], float32: how many spikes each unit has in each step."""
+        """Return [steps, *shape], float32: the number of spikes of each unit in each step."""
         size = prod(self.shape)
         counted = np.bincount(self.at * size + self.units, minlength=self.steps * size)
         return counted.astype(np.float32).reshape(self.steps, *self.shape)

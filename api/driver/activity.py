@@ -1,4 +1,4 @@
-"""Measure how often neurons fire on a user's data, with the reference backend, or assume it."""
+"""The activity of neurons: measured on a user's data with the reference backend, or assumed."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ class Estimate:
         return file
 
     def to_data(self) -> dict[str, Any]:
-        """Return the numbers as JSON's types; cycles and milliseconds are predictions for a training step (forward pass without a loss)."""
+        """Return the numbers as JSON types; cycles and milliseconds are predictions for a training step (forward pass without a loss)."""
         plan, memory = self.plan, self.plan.tile_memory
         return {
             "name": plan.name,
@@ -116,7 +116,7 @@ def estimate(
     model, target, steps, batch, loss, loss_output, optimizer, surrogate, gradient_window, capacity, mode, calibrate, dt, input_kind
         As :func:`snnc.compile` takes them; the target is a machine.
     recompute, streaming, parts
-        Likewise.
+        As for :func:`snnc.compile`.
     activity
         Assumed spikes per value and step of every source that sends spikes.
     strategy
@@ -125,7 +125,7 @@ def estimate(
     Raises
     ------
     SnncError
-        With a code, see the page on errors.
+        The error has a code; see the page on errors.
 
     Examples
     --------

@@ -100,7 +100,7 @@ def usual_format(path: Path) -> str:
 
 
 def read_subject(path: Path) -> Subject:
-    """Read all that a project folder holds for a report; of a file, the plan."""
+    """Read all data of a project folder for a report; of a file, the plan."""
     from snnc.report import Subject, summarise
 
     if path.is_file() or path.suffix == ".json":

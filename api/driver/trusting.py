@@ -1,4 +1,4 @@
-"""Checks before the program of a project is compiled and executed: who compiled it, and whether snnc emits the same sources."""
+"""Checks before the program of a project is compiled and executed: the user who compiled it, and whether snnc emits the same sources."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def check_data(folder: Path, only: str | None = None) -> None:
 
 
 def has_known_program(folder: Path) -> bool:
-    """Return whether this user compiled or trusted the project as it is, with the step program in it.
+    """Return whether this user compiled or trusted the project in its present state, including its step program.
 
     :func:`check_data` compares the files with the list, and the list is known: no other user wrote or changed the program.
     """
@@ -63,7 +63,7 @@ def has_known_program(folder: Path) -> bool:
 def vouch(folder: Path, trust: bool) -> None:
     """Refuse to execute the program of a project unless this user compiled it or `trust` allows it.
 
-    A project that is trusted as it was compiled needs no further permission.
+    A trusted project that has not changed since needs no further permission.
 
     Raises
     ------

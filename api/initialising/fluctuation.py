@@ -1,4 +1,4 @@
-"""Fluctuation-driven initialisation: weights whose random input moves the membrane to the threshold now and then."""
+"""Fluctuation-driven initialisation: weights for which random input drives the membrane to the threshold from time to time."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class FluctuationDriven:
     mean
         Mean of the membrane, in the unit of the threshold.
     feedforward
-        Share of the variance that comes from connections that are not recurrent, where a population has both (the paper's alpha).
+        Share of the variance that comes from connections that are not recurrent, for populations with both kinds (the paper's alpha).
     steps
         Steps for which the response is followed: those of a sequence, if it is shorter than the membrane's memory.
     """

@@ -47,7 +47,7 @@ def write_profile(profile: Mapping[str, Any], format: str) -> bytes:
     Raises
     ------
     ReportOptionError
-        The format is another one: such formats draw a plan, and a profile has none.
+        The format is one of those that draw a plan, which a profile does not have.
     """
     if format == "text":
         return _text(profile).encode()

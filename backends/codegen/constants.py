@@ -22,7 +22,7 @@ class CppConstant:
     kind, name
         Type and name in C++.
     value
-        Its value; a text is a C++ literal where `kind` is a number.
+        Its value; text is a C++ literal if `kind` is a number.
     meaning
         Text of its comment.
     """

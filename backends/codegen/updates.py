@@ -22,19 +22,19 @@ class PrintedRule:
     title
         Name of the optimiser, for comments.
     moments
-        Arrays that it keeps for each number.
+        Arrays that the optimiser stores for each number.
     rates
         Names of the numbers that the parameters of a group share.
     shares
         Name -> beta of ``1 - beta^n``, as literals of ``double``.
     settings
-        The numbers of a group that the rates read, besides ``lr``.
+        The numbers of a group that the rates read, in addition to ``lr``.
     prepared
         Statements in ``double`` from ``lr``, the settings and the shares to the rates.
     clipped
         Statements from ``gradient`` to `measured`, whose norm counts.
     step
-        Statements of one number ``i``.
+        Statements that update number ``i``.
     clip_norm
         The largest norm, as a literal of ``double``; None: any.
     norm_epsilon
@@ -115,6 +115,6 @@ def group_numbers(program: StepProgram) -> dict[str, int]:
 
 
 def group_literals(program: StepProgram) -> list[tuple[str, ...]]:
-    """Return for each of :func:`groups_of` the factor of the learning rate, and the settings that the update reads."""
+    """Return, for each of :func:`groups_of`, the factor of the learning rate and the settings that the update reads."""
     names = () if program.optimizer is None else ("lr", *rule_of(program.optimizer).settings)
     return [tuple(c_literal(getattr(group, name), "double") for name in names) for group in groups_of(program)]

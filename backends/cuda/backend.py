@@ -34,7 +34,7 @@ class CudaBackend(Backend[CudaOptions]):
     """Emits a CUDA program and loads it."""
 
     def emit(self, placed: PlacedProgram, options: CudaOptions, folder: Path) -> None:
-        """Write the program, its tables and weights; refuse a bound on memory that it cannot keep."""
+        """Write the program, its tables and weights; refuse a bound on memory that it cannot meet."""
         from snnc.backends.cuda.emit import emit_cuda
         from snnc.backends.native.memory import check_bound
 
@@ -58,7 +58,7 @@ class CudaBackend(Backend[CudaOptions]):
         return engine
 
     def launches(self, project: Mapping[str, Any], steps: int, batch: int) -> dict[str, Any] | None:
-        """Return the predicted kernels of a training step, with seconds on the card that was measured."""
+        """Return the predicted kernels of a training step, with their seconds on the measured card."""
         from snnc.backends.cuda.schedule.prediction import predicted_step
 
         return predicted_step(project, steps, batch)

@@ -115,7 +115,7 @@ def _object(source: Path, key: str, command: Sequence[str]) -> Path:
 
 
 def _quickly(version: str) -> list[str]:
-    """Flags for the network's own source, for which a user waits: short code for the host, kernels in parallel."""
+    """Flags that compile the network's own source quickly, as the user waits for it: short code for the host, kernels in parallel."""
     release = re.search(r"release (\d+)\.(\d+)", version)
     found = ["-Xcompiler=-O1"]
     if release and (int(release.group(1)), int(release.group(2))) >= (12, 1):

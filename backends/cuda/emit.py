@@ -18,8 +18,8 @@ from snnc.compiler.lowering.halves import check_dense
 
 CONSTANTS: Final = (
     *file_names(TABLES),
-    CppConstant("int", "TILE_COLUMNS", TILE, "Columns of a block's tile of a product."),
-    CppConstant("int", "FEW_COLUMNS", NARROW, "Its columns where the result has at most so many."),
+    CppConstant("int", "TILE_COLUMNS", TILE, "Columns of a thread block's tile of a product."),
+    CppConstant("int", "FEW_COLUMNS", NARROW, "Columns of the tile if the result has at most this many columns."),
 )
 """Numbers and names that the program and snnc share, printed into ``constants.hpp``."""
 FIXED: Final = (

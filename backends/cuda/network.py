@@ -115,20 +115,20 @@ def network_context(
 
 
 def _session_state(buffers: Buffers, gradients: Gradients, learned: list[str], record: str | None) -> Context:
-    """What a session holds: fields that kernels see, its own members, and how it sets them up, lays them out and binds them."""
+    """Return the state of a session: fields that kernels see, its own members, and the statements that set up, allocate and bind them."""
     steps, plan, prepared = buffers.steps, buffers.plan, gradients.sequence_calls.prepared.values()
     return {
         "fields": [
             *buffers.fields(),
             {"comment": "Parameters.", "lines": _pointers(steps, learned)},
             _group("Connections.", steps.connections.fields),
-            *([_group("Spikes that sources send in a step.", steps.limits.fields())] if steps.limits.sources else []),
-            _group("Sums over all steps of what comes from outside of a recurrence.", plan.fields),
+            *([_group("Spikes that sources send in one step.", steps.limits.fields())] if steps.limits.sources else []),
+            _group("Currents from outside a recurrence, at all steps.", plan.fields),
         ],
         "members": [
             *buffers.members(),
             _group("Parameters.", _parameters(steps.program)),
-            _group("Weights as products read them.", [p.member for p in prepared]),
+            _group("Copies of weights in the layouts that the products read.", [p.member for p in prepared]),
         ],
         "setup": _setup(steps.storage, buffers, learned),
         "layout": [
@@ -236,7 +236,7 @@ class Buffers:
         return max((op.source.delay for op in reading), default=0)
 
     def deltas(self) -> list[tuple[str, int]]:
-        """Deltas that another segment reads, and how many steps of them."""
+        """Deltas that another segment reads, and the number of these steps."""
         found = [(f"d_{n}", self.ahead(n)) for op in self.steps_back() for n in op.currents]
         shown = {f"d_{n}" for n in self.shown().values()}
         return [(name, ahead) for name, ahead in found if ahead and name not in shown]
@@ -311,7 +311,7 @@ class Buffers:
 
     @property
     def _staged(self) -> int:
-        """Bytes of a step and sample of an input before it is packed."""
+        """Bytes per step and sample of an input before it is packed."""
         return max((4 * self.storage.size(f"{i.id}_in") for i in self.program.inputs if i.kind == "spikes"), default=0)
 
     def forgotten(self) -> list[str]:
@@ -364,7 +364,7 @@ def _fixed_bytes(program: StepProgram, learned: Collection[str], copies: Iterabl
 
 
 def _of_full_sequence(slots: str) -> bool:
-    """Whether a buffer has slots for the whole sequence, or for all that is ever read of it."""
+    """Whether a buffer has slots for the whole sequence, or for all of its steps that are read."""
     return not slots or "steps" in slots
 
 

@@ -20,7 +20,7 @@ __all__ = ["compile_program", "compiler", "complete_prefix", "include_dir", "lib
 
 DEFAULT_FLAGS = "-O2 -Wall -Wextra"
 PREFIX = ("include", "src", "cmake")
-LIBRARIES = ("poputil", "popops", "poplin", "popnn", "poprand", "popfloat", "gcl", "pva")
+LIBRARIES = ("poputil", "popops", "poplin", "popnn", "poprand", "popsparse", "popfloat", "gcl", "pva")
 """The libraries other than Poplar's own; one shared library holds them all."""
 LAUNCHER = """\
 said=$(mktemp) || exit 1

@@ -34,7 +34,7 @@ BEST: Final = "model/best.safetensors"
 BEST_PART: Final = "model/.best.safetensors.part"
 """Temporary file of the best weights before they replace the old ones."""
 BY_PRODUCTS: Final = (PROFILE, RECORDING, LOCK, MANIFEST, PART, TRAINED_LOCK, BEST, BEST_PART)
-"""Files that snnc writes into a folder in addition to the list, and can make again."""
+"""Files that snnc writes into a folder in addition to the list, and can regenerate."""
 _MODEL: Final = ("model/graph.json", "model/arrays.npz", "model/options.json", "model/orders.json", "model/parts.npz")
 """Model files of a project without a list."""
 _MOST_BYTES: Final = 1 << 24

@@ -19,6 +19,7 @@ SOURCES: Final = Sources(
     "program.hpp",
     (
         "operation_graph.cpp",
+        "populations.cpp",
         "layout.cpp",
         "gradient_windows.cpp",
         "indexed.cpp",

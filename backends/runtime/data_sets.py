@@ -22,7 +22,7 @@ class BatchedData(Protocol):
         size
             Samples of a batch.
         order
-            Positions of the samples; None: all as they are.
+            Positions of the samples; None: all samples in their own order.
         epoch
             Number of the epoch: random changes follow from it and the sample.
         """

@@ -20,7 +20,7 @@ from snnc.compiler.ir.step_program import InputInfo, StepProgram
 Input: TypeAlias = npt.ArrayLike | Events
 """Types that the methods of a session accept for an input."""
 Inputs: TypeAlias = Mapping[str, Input] | Input
-"""Inputs by name, or a bare one if the program has one input."""
+"""Inputs by name, or a single array if the program has one input."""
 
 
 @dataclass(frozen=True, eq=False)

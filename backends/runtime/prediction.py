@@ -51,7 +51,7 @@ def check_training_targets(program: StepProgram, targets: Array, count: int, ste
 
 
 def classes_of(program: StepProgram, targets: Array) -> Array:
-    """Return targets without the lengths of sequences beside classes."""
+    """Return targets, without the lengths of sequences that may accompany classes."""
     loss = program.loss
     return targets[:, 0] if isinstance(loss, Composed) and loss.lengths and loss.targets == "class" else targets
 
@@ -68,7 +68,7 @@ def class_targets(program: StepProgram, targets: Array, output: str | None = Non
     Raises
     ------
     DataTypeError
-        They hold none.
+        The targets hold no class indices.
     """
     loss = program.loss
     if plain_classes(loss) or not isinstance(loss, Composed) or prediction_output(program, output).id != program.loss_output:

@@ -10,6 +10,7 @@ import numpy as np
 from snnc.backends.reference.engine import ReferenceEngine
 from snnc.backends.reference.forward import run_forward
 from snnc.backends.reference.memory import SequenceArrays
+from snnc.benchmarks.conditions import Conditions, digest
 from snnc.benchmarks.cpu.network import SURROGATE, labelled, labels, loss_of, network
 from snnc.benchmarks.cpu.problem import TrainingStepProblem, make_problem
 from snnc.benchmarks.cpu.workloads import GRADIENT_WINDOW, LEARNING_RATE, THRESHOLD, Workload
@@ -130,8 +131,27 @@ def _run(program: StepProgram, problem: TrainingStepProblem, parameters: dict[st
     return memory
 
 
-def loss_and_activity(problem: TrainingStepProblem) -> tuple[float, float]:
-    """Return the loss of the whole problem, single precision, and the spikes a hidden neuron and step."""
+@dataclass(frozen=True)
+class WholeStep:
+    """Numbers of the first step of a whole problem, single precision.
+
+    Attributes
+    ----------
+    loss
+        Its loss.
+    activity
+        Spikes a hidden neuron and step.
+    conditions
+        Hashes of weights and data, and the activity of the input and of each hidden layer.
+    """
+
+    loss: float
+    activity: float
+    conditions: Conditions
+
+
+def whole_step(problem: TrainingStepProblem) -> WholeStep:
+    """Return the numbers that the first step of `problem` must have, whoever runs it."""
     workload = problem.workload
     program = lower(
         network(workload).graph(), loss=parse_loss(loss_of(workload)), surrogate=parse_surrogate(SURROGATE), steps=workload.steps
@@ -144,4 +164,6 @@ def loss_and_activity(problem: TrainingStepProblem) -> tuple[float, float]:
     record = next(o.record for o in program.outputs if o.id == program.loss_output)
     loss, _ = program.loss.value_and_gradient(memory[record], problem.y)
     fired = [v > THRESHOLD for v in _membranes(program, memory)]
-    return float(loss), float(sum(f.sum() for f in fired) / sum(f.size for f in fired))
+    rates = {f"hidden{number}": float(f.mean()) for number, f in enumerate(fired, 1)}
+    conditions = Conditions(digest(problem.weights), digest({"x": problem.x, "y": problem.y}), {"input": float(problem.x.mean()), **rates})
+    return WholeStep(float(loss), float(sum(f.sum() for f in fired) / sum(f.size for f in fired)), conditions)

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from snnc.benchmarks.cpu.oracle import WholeStep
 from snnc.benchmarks.cpu.runner import EngineProcess
 from snnc.benchmarks.cpu.workloads import Workload
 
@@ -16,14 +17,15 @@ WIDTH: Final = 128
 """Width of a table in columns, by default."""
 
 
-def row(workload: Workload, runner: EngineProcess, activity: float, cosine: float) -> dict[str, Any]:
+def row(workload: Workload, runner: EngineProcess, first: WholeStep, cosine: float) -> dict[str, Any]:
     """Return the row of an engine.
 
     ``ms_*`` are of all timed steps. ``turn_ms`` has the median of each turn, ``ms_spread`` compares the fastest and the slowest of
     these. ``peak_mb`` is the peak minus the resident memory after the framework was loaded, ``device_mb`` the device memory of the
     process (None if unknown). ``first_step_s`` is the time from the weights to the end of the first step, building included (with what
-    the machine had cached). ``loss`` is that of the first step, ``activity`` spikes per hidden neuron and step, ``gradient_cosine`` the
-    cosine between the engine's gradient and the exact one in the checked step.
+    the machine had cached). ``loss`` is that of the first step, ``activity`` spikes per hidden neuron and step, ``conditions``
+    hashes of weights and data with the activity of each layer (of the reference: an engine whose loss differs has no row),
+    ``gradient_cosine`` the cosine between the engine's gradient and the exact one in the checked step.
     """
     process, ms = runner.process, np.array(runner.ms)
     middle = float(np.median(ms))
@@ -45,7 +47,8 @@ def row(workload: Workload, runner: EngineProcess, activity: float, cosine: floa
         "device_mb": runner.device_mb,
         "first_step_s": runner.first_step_s,
         "loss": runner.loss,
-        "activity": activity,
+        "activity": first.activity,
+        "conditions": first.conditions.to_data(),
         "gradient_cosine": cosine,
         "steps_timed": len(ms),
         "turns": len(runner.medians),

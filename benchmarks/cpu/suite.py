@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from snnc.benchmarks.cpu.engine import Entry
 from snnc.benchmarks.cpu.equality import WHOLE, difference
-from snnc.benchmarks.cpu.oracle import Check, loss_and_activity, make_check
+from snnc.benchmarks.cpu.oracle import Check, WholeStep, make_check, whole_step
 from snnc.benchmarks.cpu.problem import make_problem, write_problem
 from snnc.benchmarks.cpu.process import SECONDS, EngineError, Process
 from snnc.benchmarks.cpu.rows import row
@@ -32,8 +32,7 @@ class Files:
 
     folder: Path
     check: Check
-    loss: float
-    activity: float
+    first: WholeStep
 
     @property
     def whole(self) -> str:
@@ -71,8 +70,7 @@ def measure(
     """
     with temporary_folder("snnc-bench-") as name, ExitStack() as stack:
         problem, check = make_problem(workload), make_check(workload)
-        loss, activity = loss_and_activity(problem)
-        files = Files(Path(name), check, loss, activity)
+        files = Files(Path(name), check, whole_step(problem))
         write_problem(problem, Path(files.whole))
         write_problem(check.problem, Path(files.small))
         del problem
@@ -88,7 +86,7 @@ def measure(
         runners, lost = take_turns(runners, rounds)
         left_out += [named(workload, runner.process.entry) | {"reason": reason} for runner, reason in lost]
         cosine = check.cosine()
-        rows = [row(workload, runner, activity, 1.0 if runner.process.entry.exact else cosine) for runner in runners]
+        rows = [row(workload, runner, files.first, 1.0 if runner.process.entry.exact else cosine) for runner in runners]
     return rows, left_out
 
 
@@ -160,8 +158,8 @@ def opened(process: Process, files: Files, seconds: float = SECONDS) -> EnginePr
     process.ask("open", seconds, data=files.whole)
     first = process.ask("step", max(1.0, seconds - (time.perf_counter() - begin)))
     first_step_s = time.perf_counter() - begin
-    if not abs(first["loss"] - files.loss) <= WHOLE * abs(files.loss):
-        raise EngineError(f"its numbers differ: the loss of the whole step is {first['loss']:.6g}, not {files.loss:.6g}")
+    if not abs(first["loss"] - files.first.loss) <= WHOLE * abs(files.first.loss):
+        raise EngineError(f"its numbers differ: the loss of the whole step is {first['loss']:.6g}, not {files.first.loss:.6g}")
     runner = EngineProcess(process, first["loss"], first_step_s)
     runner.step_ms = process.ask("step", seconds)["ms"]
     return runner

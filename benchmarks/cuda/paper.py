@@ -3,11 +3,15 @@
 Measured and predicted numbers have separate keys and columns, each with its ``kind``:
 
 ``ipu``
-    Predicted: snnc's program on the network's IPUs; a list, because logged runs are predicted for both clocks.
+    Predicted: snnc's program on the network's IPUs with the GPU's weights, data and activity (:mod:`snnc.benchmarks.matched`); a list,
+    because logged runs are predicted for both clocks.
 ``log``
     Measured by the paper's authors on one IPU: the program that they published (:mod:`snnc.benchmarks.log`); None if there is no log.
 ``gpu``
     Measured: snnc's CUDA program on the first device of this machine; or the reason why not.
+
+Both have ``conditions``: hashes of weights and data, and the activity. A GPU step whose conditions are not those of the predictions is
+left out, with what differs.
 """
 
 from __future__ import annotations
@@ -20,22 +24,24 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from snnc.backends.cuda.errors import CHECK_ON_HOST, GpuMissingError, NvccMissingError
+from snnc.benchmarks.conditions import Conditions, conditions_differ
 from snnc.benchmarks.cuda.command import device_at_hand
 from snnc.benchmarks.log import logged_runs
 from snnc.benchmarks.nets import names
 from snnc.benchmarks.patterns import matching
-from snnc.benchmarks.suites import CLOCKS, SECONDS, SuiteTask, run
+from snnc.benchmarks.suites import CLOCKS, SECONDS
 
 SUITES: Final = ("logged", "multi_layer", "multi_neuron", "multi_ipu")
 MEASURED: Final = "measured"
 PREDICTED: Final = "predicted"
 NOT_MEASURED: Final = "not measured"
+NOT_COMPARED: Final = "not compared"
 CHECKED: Final = "not measured, numbers checked on the processor"
 Row = Mapping[str, Any]
 _NOTES: Final = (
-    "IPU ms, predicted: snnc's program by its model, hidden activity at the paper's capacities",
+    "IPU ms, predicted: snnc's program by its model, with the weights, data and activity of the GPU's column (--json), nothing dropped",
     "IPU ms, log: the published program on one IPU, measured by its authors",
-    "GPU ms, measured: snnc's CUDA program{device}, float32, the batch on the device, at the activity that the same weights give (--json)",
+    "GPU ms, measured: snnc's CUDA program{device}, float32, the batch on the device",
 )
 
 
@@ -61,7 +67,7 @@ def rows(chosen: Sequence[str], report: Callable[[str], None]) -> Iterator[dict[
     for number, name in enumerate(chosen, 1):
         row: dict[str, Any] = {"net": name, "ipu": [predicted(name, target) for target in (CLOCKS if name in logged else (None,))]}
         row["log"] = {"kind": MEASURED, "by": "its authors", "ms": logged[name]} if name in logged else None
-        row["gpu"] = {"kind": NOT_MEASURED, "reason": missing} if missing else measured(name)
+        row["gpu"] = {"kind": NOT_MEASURED, "reason": missing} if missing else comparable(measured(name), row["ipu"])
         report(f"{number}/{len(chosen)} {name}: {'; '.join(map(_outcome, (*row['ipu'], row['gpu'])))}")
         yield row
 
@@ -75,26 +81,44 @@ def reason_without_gpu() -> str:
     return ""
 
 
-def predicted(name: str, target: str | None) -> dict[str, Any]:
-    """Return snnc's predicted step on IPUs."""
-    found = run(SuiteTask(name, "snnc", target, False))
+def predicted(name: str, target: str | None, seconds: float = SECONDS) -> dict[str, Any]:
+    """Return snnc's predicted step on IPUs, at the activity of the measured problem."""
+    found = in_process("snnc.benchmarks.matched", [name, *([target] if target else [])], seconds)
     shared = {"kind": PREDICTED, "target": found.get("target") or target, "ipus": found.get("ipus")}
+    shared |= {"conditions": found["conditions"]} if "conditions" in found else {}
     if not found.get("fits"):
-        return shared | {"ms": None, "reason": found.get("error", "does not fit")}
-    return shared | {"ms": found["predicted_ms"], "steps": found["steps"], "batch": found["batch"]}
+        return shared | {"ms": None, "reason": found.get("error") or found.get("reason", "does not fit")}
+    return shared | {"ms": found["step_ms"], "steps": found["steps"], "batch": found["batch"]}
+
+
+def in_process(module: str, arguments: Sequence[str], seconds: float) -> dict[str, Any]:
+    """Run a module and return the JSON of its last line; only a ``reason`` if it fails or takes longer than `seconds`."""
+    try:
+        done = subprocess.run([sys.executable, "-m", module, *arguments], capture_output=True, text=True, timeout=seconds, check=False)
+    except subprocess.TimeoutExpired:
+        return {"reason": f"took longer than {seconds:.0f} s"}
+    printed = done.stdout.splitlines()
+    if done.returncode or not printed:
+        return {"reason": (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]}
+    found: dict[str, Any] = json.loads(printed[-1])
+    return found
+
+
+def comparable(gpu: Mapping[str, Any], ipu: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the GPU's column, without its time if it has not the weights, data and activity of the predictions."""
+    for one in ipu:
+        if "conditions" in gpu and "conditions" in one:
+            wrong = conditions_differ(Conditions.from_data(gpu["conditions"]), Conditions.from_data(one["conditions"]))
+            if wrong:
+                return {**gpu, "kind": NOT_COMPARED, "ms": None, "reason": f"not compared with {one['target']}: {wrong}"}
+    return dict(gpu)
 
 
 def measured(name: str, seconds: float = SECONDS) -> dict[str, Any]:
     """Return snnc's measured step on the first device; without a GPU, only whether its numbers are right."""
-    command = [sys.executable, "-m", "snnc.benchmarks.cuda.paper_step", name]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=seconds, check=False)
-    except subprocess.TimeoutExpired:
-        return {"kind": NOT_MEASURED, "reason": f"took longer than {seconds:.0f} s"}
-    printed = done.stdout.splitlines()
-    if done.returncode or not printed:
-        return {"kind": NOT_MEASURED, "reason": (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]}
-    found: dict[str, Any] = json.loads(printed[-1])
+    found = in_process("snnc.benchmarks.cuda.paper_step", [name], seconds)
+    if "reason" in found:
+        return {"kind": NOT_MEASURED} | found
     return {"kind": CHECKED if os.environ.get(CHECK_ON_HOST) else MEASURED} | found
 
 
@@ -118,7 +142,9 @@ def lines(found: Sequence[Row]) -> Iterator[str]:
 
 
 def _ms(one: Row) -> str:
-    return f"{one['ms']:.4g}" if one.get("ms") else "not measured" if one["kind"] in (NOT_MEASURED, CHECKED) else "does not fit"
+    if one.get("ms"):
+        return f"{one['ms']:.4g}"
+    return "does not fit" if one["kind"] == PREDICTED else NOT_COMPARED if one["kind"] == NOT_COMPARED else "not measured"
 
 
 def _outcome(one: Row) -> str:

@@ -11,6 +11,7 @@ import statistics
 import sys
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,9 +21,10 @@ from snnc.backends.cuda.emit import emit_cuda
 from snnc.backends.cuda.engine import CudaEngine, open_engine
 from snnc.backends.reference.engine import ReferenceEngine
 from snnc.benchmarks.benchmark import Benchmark
+from snnc.benchmarks.conditions import Conditions
 from snnc.benchmarks.cuda.command import device_at_hand
-from snnc.benchmarks.nets import SEED, benchmark
-from snnc.benchmarks.published import moving_strokes
+from snnc.benchmarks.matched import conditions_of, drawn_inputs, drawn_labels, weight_labels
+from snnc.benchmarks.nets import benchmark
 from snnc.compiler.files.temporary import temporary_folder
 from snnc.compiler.ir.graph import Array
 from snnc.compiler.ir.step_program import StepProgram
@@ -34,8 +36,6 @@ EQUAL: Final = 1e-3
 """Largest accepted relative difference of the loss, and of each gradient (norm over norm)."""
 SEEDS: Final = 5
 """Problems that are tried: a neuron whose membrane is within rounding of its threshold may spike in one of the two programs only."""
-COUNTED: Final = 4
-"""Samples for counting spikes."""
 UNTIMED, TIMED = 3, 20
 
 
@@ -45,8 +45,8 @@ def step_of(case: Benchmark) -> dict[str, Any]:
     Returns
     -------
     dict
-        ``device``, ``ms`` (median), ``ms_p10``, ``ms_p90``, ``steps_timed`` and ``activity`` by population; only ``checked`` if the
-        processor replaces the GPU.
+        ``device``, ``ms`` (median), ``ms_p10``, ``ms_p90``, ``steps_timed`` and ``conditions``; only ``checked`` if the processor
+        replaces the GPU.
 
     Raises
     ------
@@ -67,18 +67,9 @@ def step_of(case: Benchmark) -> dict[str, Any]:
     return found
 
 
-def drawn(case: Benchmark, program: StepProgram, steps: int, batch: int, seed: int = SEED) -> dict[str, Array]:
-    """Return random inputs [T, B, n] with the benchmark's statistics: pen strokes for the logged runs, else independent spikes."""
-    (info,) = program.inputs
-    if case.suite == "logged":
-        return {info.id: moving_strokes(steps, batch, seed).astype(np.float32)}
-    rng = np.random.default_rng(seed)
-    return {info.id: (rng.random((steps, batch, *info.shape), np.float32) < case.activity[info.label]).astype(np.float32)}
-
-
 def difference(case: Benchmark, program: StepProgram, engine: CudaEngine, seed: int) -> str:
     """Return the difference from the reference in one small step, "" if there is none; the weights are restored."""
-    inputs = drawn(case, program, *CHECKED, seed)
+    inputs = drawn_inputs(case, program, *CHECKED, seed)
     labels = np.random.default_rng(seed).integers(0, program.outputs[0].shape[0], CHECKED[1])
     weights = engine.get_parameters()
     reference = ReferenceEngine(program)
@@ -97,11 +88,9 @@ def difference(case: Benchmark, program: StepProgram, engine: CudaEngine, seed: 
 
 def timed(case: Benchmark, program: StepProgram, engine: CudaEngine) -> dict[str, Any]:
     """Return milliseconds of training steps with the batch on the device; each begins with the initial weights, for equal activity."""
-    inputs = drawn(case, program, case.steps, case.batch)
-    labels = np.random.default_rng(SEED).integers(0, program.outputs[0].shape[0], case.batch)
-    few = {name: array[:, :COUNTED] for name, array in inputs.items()}
-    spikes = measure_activity(program, few, case.name).mean
+    inputs, labels = drawn_inputs(case, program), drawn_labels(case, program)
     placed, weights = on_device(inputs), engine.get_parameters()
+    conditions = step_conditions(program, weights, inputs, labels).to_data()
     for _ in range(UNTIMED):
         engine.train_batch(placed, labels, 0.0)
     engine.set_parameters(weights)
@@ -112,7 +101,15 @@ def timed(case: Benchmark, program: StepProgram, engine: CudaEngine) -> dict[str
         engine.train_batch(placed, labels, 0.0)
         found.append(1e3 * (time.perf_counter() - start))
     low, high = np.percentile(found, (10, 90))
-    return {"ms": statistics.median(found), "ms_p10": float(low), "ms_p90": float(high), "steps_timed": TIMED, "activity": dict(spikes)}
+    times = {"ms": statistics.median(found), "ms_p10": float(low), "ms_p90": float(high)}
+    return times | {"steps_timed": TIMED, "conditions": conditions}
+
+
+def step_conditions(program: StepProgram, weights: Mapping[str, Array], inputs: Mapping[str, Array], labels: Array) -> Conditions:
+    """Return the hashes of an engine's weights and of its data, and the activity that the reference counts with them."""
+    parameters = {name: replace(p, value=weights.get(name, p.value)) for name, p in program.parameters.items()}
+    own = replace(program, parameters=parameters)
+    return conditions_of(own, weight_labels(own), inputs, labels, measure_activity(own, inputs, "the measured batch"))
 
 
 def on_device(inputs: Mapping[str, Array]) -> dict[str, Any]:

@@ -7,7 +7,7 @@ The workload comes as JSON on standard input, the answer goes as a line of JSON 
 ``problem``
     The archive of the timed problem; ``{}``.
 ``numbers``
-    The checked problem and its expected numbers; ``{"loss": …, "activity": …}``, both of the whole problem.
+    The checked problem and its expected numbers; ``{"loss": …, "activity": …, "conditions": …}``, all of the whole problem.
 ``project``
     snnc's program for a mode, built into the cache; ``{}``.
 """
@@ -23,7 +23,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from snnc.benchmarks.cpu.oracle import BATCH, STEPS, Check, Expected, loss_and_activity, make_check
+from snnc.benchmarks.conditions import Conditions
+from snnc.benchmarks.cpu.oracle import BATCH, STEPS, Check, Expected, WholeStep, make_check, whole_step
 from snnc.benchmarks.cpu.problem import make_problem, read_problem, write_problem
 from snnc.benchmarks.cpu.process import EngineError
 from snnc.benchmarks.cpu.suite import CHECKED_PROBLEM, WHOLE_PROBLEM, Files
@@ -62,7 +63,8 @@ def read_files(folder: Path, answer: Mapping[str, Any]) -> Files:
     """Return the files that `problem` and `numbers` wrote to a folder; `answer` is that of ``numbers``."""
     expected = [_read_expected(folder / f"{kind}.npz") for kind in _KINDS]
     check = Check(read_problem(folder / CHECKED_PROBLEM), *expected)
-    return Files(folder, check, float(answer["loss"]), float(answer["activity"]))
+    first = WholeStep(float(answer["loss"]), float(answer["activity"]), Conditions.from_data(answer["conditions"]))
+    return Files(folder, check, first)
 
 
 def _write_expected(path: Path, found: Expected) -> None:
@@ -81,8 +83,8 @@ def _numbers(workload: Workload, folder: Path) -> dict[str, Any]:
     write_problem(check.problem, folder / CHECKED_PROBLEM)
     for kind in _KINDS:
         _write_expected(folder / f"{kind}.npz", getattr(check, kind))
-    loss, activity = loss_and_activity(make_problem(workload))
-    return {"loss": loss, "activity": activity}
+    first = whole_step(make_problem(workload))
+    return {"loss": first.loss, "activity": first.activity, "conditions": first.conditions.to_data()}
 
 
 def _answer(what: str, folder: Path, mode: str, workload: Workload) -> dict[str, Any]:

@@ -65,7 +65,7 @@ def measure(
         rows = []
         for one, runner in measured:
             if runner in alive:
-                own = row(workload, runner, files.activity, 1.0 if one.entry.exact else cosine)
+                own = row(workload, runner, files.first, 1.0 if one.entry.exact else cosine)
                 rows.append(own | {"group": group, "ways": settings.ways, "chosen": one.to_data()})
     return rows, left_out
 

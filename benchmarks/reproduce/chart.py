@@ -1,4 +1,8 @@
-"""A figure as a self-contained SVG drawing: a line for each series, the points that do not fit as crosses above the axes."""
+"""A figure as a self-contained SVG drawing: a line for each series, the points that do not fit as crosses above the axes.
+
+A kind of numbers has its own dashes and its own mark, so kinds differ without colour. On an axis of names the series stand beside each
+other. Colours repeat after eight series; marks of the next eight are hollow.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +14,7 @@ from typing import Final
 from snnc.benchmarks.reproduce.figure import Figure, Point
 from snnc.benchmarks.reproduce.rendering import page_templates
 from snnc.exploring.plot import short
-from snnc.report.pictures.palette import layer_colour
+from snnc.report.pictures.palette import LAYERS, layer_colour
 
 WIDTH: Final = 620.0
 HEIGHT: Final = 300.0
@@ -19,17 +23,30 @@ TOP: Final = 46.0
 LEGEND_LINE: Final = 20.0
 """Sizes of the axes, the margins and a line of the legend, pixels."""
 DASHES: Final = {"predicted": "", "emulated": "2 2", "measured": "8 3", "published": "1 5"}
-"""Dash pattern of each kind, so that kinds differ without colour."""
+"""Dash pattern of each kind."""
+MARKS: Final = {
+    "predicted": "M-4 0a4 4 0 1 0 8 0a4 4 0 1 0 -8 0z",
+    "emulated": "M0 -5l5 9h-10z",
+    "measured": "M-3.7 -3.7h7.4v7.4h-7.4z",
+    "published": "M0 -5.5l5.5 5.5l-5.5 5.5l-5.5 -5.5z",
+}
+"""Mark of each kind, as an SVG path around its point: circle, triangle, square, rhombus."""
+CHARACTER: Final = 6.6
+"""Width of a character of a label, pixels."""
+APART: Final = 8.0
+"""Pixels between the marks of two series on an axis of names, at most."""
 
 
 @dataclass(frozen=True)
 class ChartLine:
-    """One series, placed: `marks` are (x, y, title, fits)."""
+    """One series, placed: `path` are its points, `shape` is the mark of its kind, `marks` are (x, y, title, fits)."""
 
     label: str
     colour: str
+    fill: str
     dashes: str
     path: str
+    shape: str
     marks: tuple[tuple[float, float, str, bool], ...]
 
 
@@ -45,11 +62,17 @@ def draw(figure: Figure, points: Sequence[Point]) -> str:
     """Return `points` as SVG; a figure without numbers is an empty pair of axes that says so."""
     points = [replace(p, y=None, note=f"{p.note} (0)") if figure.log_y and p.y == 0 else p for p in points]
     known = [p.y for p in points if p.y is not None]
-    vertical = _logarithmic(known, TOP + HEIGHT, -HEIGHT) if figure.log_y else _linear(known, TOP + HEIGHT, -HEIGHT)
+    vertical = _logarithmic(known, TOP + HEIGHT, -HEIGHT) if figure.log_y else _linear(known, TOP + HEIGHT, -HEIGHT, zero=figure.y_zero)
     names = list(dict.fromkeys(p.x for p in points if isinstance(p.x, str)))
     horizontal = _across(figure, points, names)
     series = list(dict.fromkeys(p.series for p in points))
-    lines = [_line(label, n, [p for p in points if p.series == label], horizontal, vertical, names) for n, label in enumerate(series)]
+    apart = min(APART, 0.8 * WIDTH / len(names) / len(series)) if names else 0.0
+    lines = [
+        _line(label, n, [p for p in points if p.series == label], horizontal, vertical, names, apart * (n - (len(series) - 1) / 2))
+        for n, label in enumerate(series)
+    ]
+    slanted = bool(names) and CHARACTER * max(map(len, names)) > WIDTH / len(names)
+    below = TOP + HEIGHT + (98 if slanted else 66)
     return (
         page_templates()
         .get_template("figure.svg.jinja")
@@ -64,10 +87,10 @@ def draw(figure: Figure, points: Sequence[Point]) -> str:
             top=TOP,
             right=LEFT + WIDTH,
             bottom=TOP + HEIGHT,
-            slanted=sum(len(name) for name in names) > 80,
-            legend=[(TOP + HEIGHT + 66 + LEGEND_LINE * n, line) for n, line in enumerate(lines)],
+            slanted=slanted,
+            legend=[(below + LEGEND_LINE * n, line) for n, line in enumerate(lines)],
             width=LEFT + WIDTH + 30,
-            height=TOP + HEIGHT + 66 + LEGEND_LINE * len(lines),
+            height=below + LEGEND_LINE * len(lines),
             empty=not known,
         )
     )
@@ -83,14 +106,17 @@ def _across(figure: Figure, points: Sequence[Point], names: Sequence[str]) -> Ax
     return Axis(axis.place, ticks if len(ticks) <= 12 else axis.ticks)
 
 
-def _line(label: str, number: int, points: Sequence[Point], across: Axis, up: Axis, names: Sequence[str]) -> ChartLine:
+def _line(label: str, number: int, points: Sequence[Point], across: Axis, up: Axis, names: Sequence[str], aside: float) -> ChartLine:
+    """Place a series; on an axis of names its marks are `aside` pixels off the middle."""
     marks = []
     for p in points:
-        x = across.place(float(names.index(p.x)) if isinstance(p.x, str) else p.x)
+        x = aside + across.place(float(names.index(p.x)) if isinstance(p.x, str) else p.x)
         fits = p.y is not None
         marks.append((round(x, 1), round(up.place(p.y), 1) if p.y is not None else TOP - 6, f"{label}, {_text(p)}", fits))
     path = "" if names else " ".join(f"{x},{y}" for x, y, _, fits in marks if fits)
-    return ChartLine(label, layer_colour(number), DASHES[points[0].kind], path, tuple(marks))
+    colour, kind = layer_colour(number), points[0].kind
+    fill = colour if number < len(LAYERS) else "#ffffff"
+    return ChartLine(label, colour, fill, DASHES[kind], path, MARKS[kind], tuple(marks))
 
 
 def _text(point: Point) -> str:
@@ -112,13 +138,14 @@ def _logarithmic(numbers: Sequence[float], start: float, length: float, *, exact
     return Axis(place, tuple((round(place(10.0**k), 1), short(10.0**k)) for k in powers))
 
 
-def _linear(numbers: Sequence[float], start: float, length: float) -> Axis:
-    top = max(numbers, default=1.0) or 1.0
-    step: float = 10.0 ** math.floor(math.log10(top))
-    step = next(s for s in (step / 5, step / 2, step) if top / s <= 10)
-    count = math.ceil(top / step)
+def _linear(numbers: Sequence[float], start: float, length: float, *, zero: bool = True) -> Axis:
+    top, low = max(numbers, default=1.0), 0.0 if zero else min(numbers, default=0.0)
+    width = top - low or abs(top) or 1.0
+    step: float = 10.0 ** math.floor(math.log10(width))
+    step = next(s for s in (step / 5, step / 2, step) if width / s <= 10)
+    first, last = math.floor(low / step), max(math.ceil(top / step), math.floor(low / step) + 1)
 
     def place(value: float) -> float:
-        return start + length * value / (count * step)
+        return start + length * (value / step - first) / (last - first)
 
-    return Axis(place, tuple((round(place(k * step), 1), f"{k * step:g}") for k in range(count + 1)))
+    return Axis(place, tuple((round(place(k * step), 1), f"{k * step:g}") for k in range(first, last + 1)))

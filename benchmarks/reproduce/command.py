@@ -1,19 +1,22 @@
-"""Run the rows of figures, and write the page after each figure."""
+"""Run the rows of figures, and write the page whenever the rows of a figure are complete."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
+from threading import Lock
 from typing import Final
 
+from snnc.backends.native.processors import processors
 from snnc.benchmarks.patterns import matching
 from snnc.benchmarks.reproduce.figure import Figure, Row, why_missing
 from snnc.benchmarks.reproduce.figures import FIGURES
 from snnc.benchmarks.reproduce.page import write_reproduction
 from snnc.benchmarks.reproduce.rows_file import RowsFile
-from snnc.benchmarks.reproduce.work import run_row
+from snnc.benchmarks.reproduce.work import TIMED, run_row
 from snnc.errors import BenchError
 
 SECONDS: Final = 1800.0
@@ -32,8 +35,8 @@ def chosen_figures(only: str) -> tuple[Figure, ...]:
     return matching(only, FIGURES, lambda figure: (figure.name,), "figure", f"there are {names}")
 
 
-def reproduce(folder: Path, only: str, *, quick: bool, resume: bool, report: Callable[[str], None]) -> Path:
-    """Run the rows that are missing, each in a process of its own, and write the page after each figure.
+def reproduce(folder: Path, only: str, *, quick: bool, resume: bool, report: Callable[[str], None], jobs: int = 0) -> Path:
+    """Run the rows that are missing, each in a process of its own, and write the page as they end.
 
     Parameters
     ----------
@@ -47,6 +50,8 @@ def reproduce(folder: Path, only: str, *, quick: bool, resume: bool, report: Cal
         Keep the results that `folder` holds.
     report
         Takes a line for each row.
+    jobs
+        Rows that run at the same time; 0: one for each processor. Rows that measure a time run alone.
 
     Returns
     -------
@@ -64,15 +69,33 @@ def reproduce(folder: Path, only: str, *, quick: bool, resume: bool, report: Cal
     except OSError as error:
         raise BenchError(f"{str(folder)!r} cannot be made: {error.strerror}.") from None
     store = RowsFile(folder, resume)
-    wanted = list(dict.fromkeys(row.key for figure in figures for row in figure.rows(quick)))
-    page = _page(folder, figures, store, wanted, quick)
-    for figure in figures:
-        for row in figure.rows(quick):
-            if row.key not in store.results:
-                store.add(row.key, run_row(row, SECONDS))
-                report(f"{sum(key in store.results for key in wanted)}/{len(wanted)} {figure.name}: {_outcome(row, store)}")
-        page = _page(folder, figures, store, wanted, quick)
+    wanted = {row.key: row for figure in figures for row in figure.rows(quick)}
+    page = _page(folder, figures, store, list(wanted), quick)
+    for row in _finished([row for key, row in wanted.items() if key not in store.results], store, jobs or processors()):
+        report(f"{sum(key in store.results for key in wanted)}/{len(wanted)} {row.work}: {_outcome(row, store)}")
+        whole = [figure for figure in figures if all(one.key in store.results for one in figure.rows(quick))]
+        if any(row.key == one.key for figure in whole for one in figure.rows(quick)):
+            page = _page(folder, figures, store, list(wanted), quick)
     return page
+
+
+def _finished(rows: Sequence[Row], store: RowsFile, jobs: int) -> Iterator[Row]:
+    """Run rows, `jobs` at a time, then those that measure a time, one by one; yield each row once its result is kept."""
+    one_writes = Lock()
+
+    def kept(row: Row) -> Row:
+        result = run_row(row, SECONDS)
+        with one_writes:
+            store.add(row.key, result)
+        return row
+
+    pool = ThreadPoolExecutor(jobs)
+    try:
+        for done in as_completed([pool.submit(kept, row) for row in rows if row.work not in TIMED]):
+            yield done.result()
+    finally:
+        pool.shutdown(cancel_futures=True)
+    yield from (kept(row) for row in rows if row.work in TIMED)
 
 
 def _page(folder: Path, figures: Sequence[Figure], store: RowsFile, wanted: Sequence[str], quick: bool) -> Path:

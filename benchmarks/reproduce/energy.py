@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import math
 import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.resources import files
 from typing import Final
 
-from snnc.benchmarks.benchmark import Benchmark
+from snnc.compiler.ir.step_program import StepProgram
 
+LANES: Final = 8
+"""float32 numbers of a vector instruction (AVX2)."""
+PASTS: Final = ("state", "output", "saved")
+"""Roles of buffers whose values of all time steps the backward pass reads."""
 WORDS: Final = 2
 """Words of local memory that a product moves at least: the weight is read, and the sum or the gradient is read or written."""
 
@@ -49,23 +55,40 @@ def energies() -> Energies:
     )
 
 
-def synaptic_work(case: Benchmark, *, events: bool) -> SynapticWork:
+def synaptic_work(program: StepProgram, activity: Mapping[str, float], steps: int, batch: int, *, events: bool) -> SynapticWork:
     """Count the products of a network's dense connections; with `events`, those of silent sources are left out.
 
-    Neurons, the optimiser and everything that moves between tiles or to other memory are not counted.
+    `activity` has spikes a value and step, by buffer. Neurons, the optimiser and everything that moves between tiles or to other memory are
+    not counted.
+
+    Raises
+    ------
+    ValueError
+        There is a connection with weights that is not dense.
     """
-    program = case.program()
-    activity = case.buffer_activity(program)
     accumulates = multiplications = 0.0
     inputs = {info.id for info in program.inputs}
     for connection in program.connections:
         if connection.weight is None:
             continue
-        weights = program.parameters[connection.weight].value.size * case.steps * case.batch
+        if connection.kind != "dense":
+            raise ValueError(f"products of a {connection.kind} connection are not counted")
+        weights = program.parameters[connection.weight].value.size * steps * batch
         rate = activity.get(connection.source_buffer, 1.0) if events else 1.0
         accumulates += 2 * rate * weights
         multiplications += 0.0 if connection.source in inputs else weights
     return SynapticWork(accumulates, multiplications)
+
+
+def moved_words(program: StepProgram, steps: int, batch: int) -> float:
+    """Return the 32-bit words that a training step moves to and from main memory, if caches hold one time step and the weights.
+
+    What the backward pass reads of every time step is written once and read once; a trained parameter, its gradient and two moments of an
+    optimiser are read and written once.
+    """
+    pasts = sum(math.prod(buffer.shape) for buffer in program.buffers.values() if buffer.lifetime == "sequence" and buffer.role in PASTS)
+    parameters = sum(p.value.size for p in program.parameters.values() if p.learnable)
+    return 2.0 * pasts * steps * batch + 2.0 * 4 * parameters
 
 
 def product_joules(work: SynapticWork, known: Energies, *, events: bool) -> float:
@@ -74,3 +97,15 @@ def product_joules(work: SynapticWork, known: Energies, *, events: bool) -> floa
     words = WORDS * known.picojoules["access"]
     each = known.picojoules["addition"] if events else product
     return 1e-12 * (work.accumulates * (each + words) + work.multiplications * (product + words))
+
+
+def processor_joules(work: SynapticWork, moved: float, known: Energies) -> float:
+    """Return what a processor takes for the products of spikes: arithmetic, instructions, caches, and `moved` words of main memory.
+
+    Every product moves two words of a cache of 1 MB, and eight of them share one instruction (AVX2). Neurons, searches for spikes and
+    waiting are left out, so a processor of that process takes more.
+    """
+    each = WORDS * known.picojoules["cache"] + known.picojoules["instruction"] / LANES
+    adding = known.picojoules["addition"]
+    joules = work.accumulates * (adding + each) + work.multiplications * (adding + known.picojoules["multiplication"] + each)
+    return 1e-12 * (joules + moved * known.picojoules["memory"])

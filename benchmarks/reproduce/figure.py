@@ -89,6 +89,10 @@ class Figure:
         Its points from the results of these rows; rows without a result are left out.
     log_x, log_y
         Whether an axis is logarithmic.
+    y_zero
+        Whether a linear axis begins at 0; else it begins a little below the smallest number.
+    picture
+        Draws the figure as SVG, if it is not lines of points over two axes.
     """
 
     name: str
@@ -101,3 +105,5 @@ class Figure:
     points: Callable[[Results], tuple[Point, ...]]
     log_x: bool = False
     log_y: bool = True
+    y_zero: bool = True
+    picture: Callable[[Results], str] | None = None

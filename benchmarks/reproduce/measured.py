@@ -1,10 +1,12 @@
-"""Reads earlier measurements of training steps on GPUs from ``measured_gpu.toml``."""
+"""Reads earlier measurements of training steps on GPUs and processors from ``measured_gpu.toml``."""
 
 from __future__ import annotations
 
 import tomllib
 from dataclasses import dataclass
 from importlib.resources import files
+
+from snnc.benchmarks.conditions import Conditions
 
 
 @dataclass(frozen=True)
@@ -14,13 +16,17 @@ class MeasuredStep:
     Attributes
     ----------
     net
-        Name of the benchmark network.
+        Name of the network, as ``snnc bench --suite cuda`` or ``--suite paper`` has it.
     program
         What ran: ``"snnc"``, a framework, or ``"prototype"``, a hand-written program for this one network.
     ms
         Milliseconds of a training step, median.
     device, date, commit
         Where and when, and the commit of snnc.
+    conditions
+        The weights, data and activity that it was measured with.
+    processor
+        ``"GPU"`` or ``"CPU"``.
     """
 
     net: str
@@ -29,13 +35,25 @@ class MeasuredStep:
     device: str
     date: str
     commit: str
+    conditions: Conditions
+    processor: str
 
 
 def measured_steps() -> tuple[MeasuredStep, ...]:
     """Return all measured steps."""
     data = tomllib.loads(files("snnc.benchmarks.reproduce").joinpath("measured_gpu.toml").read_text())
+    problems = {name: Conditions.from_data(problem) for name, problem in data["problem"].items()}
     return tuple(
-        MeasuredStep(step["net"], step["program"], float(step["ms"]), run["device"], run["date"], run["commit"])
+        MeasuredStep(
+            step["net"],
+            step["program"],
+            float(step["ms"]),
+            run["device"],
+            run["date"],
+            run["commit"],
+            problems[step.get("problem", step["net"])],
+            run["processor"],
+        )
         for run in data["run"]
         for step in run["step"]
     )

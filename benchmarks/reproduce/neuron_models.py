@@ -3,57 +3,117 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import Any, Final, Literal, TypeAlias
 
 from snnc.compiler.errors import SnncError
 from snnc.compiler.neurons.library import LIF, SLSTM, Alpha, CubaLIF, Lapicque
 from snnc.compiler.neurons.neuron import NeuronModel
-from snnc.driver.estimating import estimate
-from snnc.frontends.dsl.connections import Dense, OneToOne
+from snnc.driver.estimating import estimate_graph
+from snnc.frontends.dsl.connections import Conv, Dense, OneToOne
+from snnc.frontends.dsl.connections.base import Connection
 from snnc.frontends.dsl.network import Network
+from snnc.options.compile_options import options
 
 INPUTS, HIDDEN, CLASSES, STEPS = 784, 1000, 10, 25
 """Sizes of the network and steps of a sequence: ``mnist`` of the public repository ``vinniesun/snntorch-ipu``."""
-_MAKE: Final[Mapping[str, Callable[[], NeuronModel]]] = {
-    "Leaky": lambda: LIF(beta=0.9),
-    "Synaptic": lambda: CubaLIF(0.8, 0.9),
-    "Lapicque": Lapicque,
-    "Alpha": Alpha,
-    "RLeaky one to one": lambda: LIF(beta=0.9, input_kept=False),
-    "RLeaky all to all": lambda: LIF(beta=0.9, input_kept=False),
-    "RSynaptic all to all": lambda: CubaLIF(0.8, 0.9),
-    "SLSTM": SLSTM,
+CHANNELS, KERNEL, STRIDE = 16, 5, 2
+"""Of the convolutional networks, whose input is an image of 28 x 28."""
+HALVES: Final = ("weights:stochastic,pasts,deltas", "pasts,deltas", "weights:stochastic,pasts", "pasts")
+"""Half numbers of precision "float16", the most first."""
+Recurrence: TypeAlias = Literal["", "one to one", "all to all"]
+Precision: TypeAlias = Literal["float32", "float16"]
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A neuron model in a network.
+
+    Attributes
+    ----------
+    neuron
+        Makes the model.
+    recurrence
+        How its spikes return to it.
+    gates
+        Whether each input port reads the recurrent values, as gates of an LSTM do.
+    convolution
+        Whether its connections are convolutions.
+    """
+
+    neuron: Callable[[], NeuronModel]
+    recurrence: Recurrence = ""
+    gates: bool = False
+    convolution: bool = False
+
+
+_VARIANTS: Final[Mapping[str, Variant]] = {
+    "Leaky": Variant(lambda: LIF(beta=0.9)),
+    "Synaptic": Variant(lambda: CubaLIF(0.8, 0.9)),
+    "Lapicque": Variant(Lapicque),
+    "Alpha": Variant(Alpha),
+    "RLeaky one to one": Variant(lambda: LIF(beta=0.9, input_kept=False), "one to one"),
+    "RLeaky all to all": Variant(lambda: LIF(beta=0.9, input_kept=False), "all to all"),
+    "RSynaptic one to one": Variant(lambda: CubaLIF(0.8, 0.9), "one to one"),
+    "RSynaptic all to all": Variant(lambda: CubaLIF(0.8, 0.9), "all to all"),
+    "SLSTM": Variant(SLSTM, "all to all", gates=True),
+    "Leaky, convolution": Variant(lambda: LIF(beta=0.9), convolution=True),
+    "SConv2dLSTM": Variant(SLSTM, "all to all", gates=True, convolution=True),
 }
-MODELS: Final = tuple(_MAKE)
+MODELS: Final = tuple(_VARIANTS)
 """Names of the models; of the recurrent ones with their kind of recurrence."""
 
 
-def network(model: str, seed: int = 0) -> Network:
-    """Return the network of one of :data:`MODELS`; its inputs are the values of pixels."""
+def network(model: str, seed: int = 0, *, inputs: int = INPUTS, hidden: int = HIDDEN) -> Network:
+    """Return the network of one of :data:`MODELS`; its inputs are the values of pixels.
+
+    A convolutional one has an image of 28 x 28 and ignores `inputs` and `hidden`.
+    """
+    variant = _VARIANTS[model]
     net = Network(model, seed=seed)
-    pixels = net.input(INPUTS, "values", name="pixels")
-    hidden_model = _MAKE[model]()
-    hidden = net.population(HIDDEN, hidden_model, name="hidden")
+    side = round(INPUTS**0.5)
+    pixels = net.input((1, side, side) if variant.convolution else inputs, "values", name="pixels")
+    small = -(-side // STRIDE)
+    chosen = variant.neuron()
+    layer = net.population((CHANNELS, small, small) if variant.convolution else hidden, chosen, name="hidden")
     output = net.population(CLASSES, LIF(beta=0.9), name="output")
-    for port in hidden_model.inputs:
-        net.connect(pixels, hidden, Dense(), target_port=port)
-        if model == "SLSTM":
-            net.connect(hidden, hidden, Dense(bias=False), delay=1, target_port=port)
-    if "one to one" in model:
-        net.connect(hidden, hidden, OneToOne(0.1), delay=1)
-    elif "all to all" in model:
-        net.connect(hidden, hidden, Dense(bias=False), delay=1)
-    net.connect(hidden, output, Dense())
+    for port in chosen.inputs:
+        net.connect(pixels, layer, _feed(variant), target_port=port)
+        if variant.gates:
+            net.connect(layer, layer, _feedback(variant), delay=1, target_port=port)
+    if variant.recurrence and not variant.gates:
+        net.connect(layer, layer, _feedback(variant), delay=1)
+    net.connect(layer, output, Dense())
     return net
 
 
-def predict_neuron_model(model: str, batch: int, target: str = "gc200") -> dict[str, Any]:
-    """Return the predicted training step of the network of `model`."""
-    try:
-        found = estimate(network(model), target, steps=STEPS, batch=batch, loss="ce_count", optimizer="adam")
-    except SnncError as error:
-        return {"model": model, "batch": batch, "error": error.text}
-    data = found.to_data()
-    return {"model": model, "batch": batch} | {
-        name: data[name] for name in ("target", "samples_per_s", "step_ms", "peak_tile_bytes", "steps")
-    }
+def _feed(variant: Variant) -> Connection:
+    return Conv(CHANNELS, KERNEL, stride=STRIDE, padding=KERNEL // 2) if variant.convolution else Dense()
+
+
+def _feedback(variant: Variant) -> Connection:
+    if variant.convolution:
+        return Conv(CHANNELS, KERNEL, padding=KERNEL // 2, bias=False)
+    return OneToOne(0.1) if variant.recurrence == "one to one" else Dense(bias=False)
+
+
+def predict_neuron_model(model: str, batch: int, target: str = "gc200", precision: Precision = "float32") -> dict[str, Any]:
+    """Return the predicted training step of the network of `model`.
+
+    With precision "float16" its past, the deltas of dense connections, and their weights (rounded stochastically) are float16; what cannot
+    be float16 in a network stays float32, so half numbers are taken away one by one until the network takes them.
+    """
+    asked = {"model": model, "batch": batch, "precision": precision}
+    refused = ""
+    for half in HALVES if precision == "float16" else (None,):
+        given: dict[str, Any] = {} if half is None else {"precision": precision, "half": half}
+        optimizer = "adam:loss_scale=1024" if half is not None and "deltas" in half else "adam"
+        try:
+            chosen = options(target, STEPS, batch, "ce_count", optimizer, **given)
+            data = estimate_graph(network(model).graph(), chosen).to_data()
+        except SnncError as error:
+            refused = error.text
+            continue
+        found = {name: data[name] for name in ("target", "samples_per_s", "step_ms", "peak_tile_bytes", "steps")}
+        return asked | found | ({} if half is None else {"half": half})
+    return asked | {"error": refused}

@@ -39,7 +39,7 @@ def write_reproduction(folder: Path, figures: Sequence[Figure], results: Results
     view = []
     for figure in figures:
         points = figure.points(results)
-        drawing = draw(figure, points)
+        drawing = (figure.picture(results) if figure.picture else "") or draw(figure, points)
         _write(folder / f"{figure.name}.svg", drawing)
         _write(folder / f"{figure.name}.csv", _csv(points))
         data = {"name": figure.name, "paper": figure.paper, "title": figure.title, "x": figure.x, "y": figure.y}

@@ -3,29 +3,49 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from snnc.benchmarks.matched import predict_matched
 from snnc.benchmarks.measure import measure
 from snnc.benchmarks.reproduce.emulated import emulate_small
+from snnc.benchmarks.reproduce.energy_counts import count_energy
 from snnc.benchmarks.reproduce.figure import Row
 from snnc.benchmarks.reproduce.neuron_models import predict_neuron_model
+from snnc.benchmarks.reproduce.tile_map import map_tiles
+from snnc.benchmarks.reproduce.training import spikes_over_training, train_depth, train_neuron_model, train_population_code
 
 WORK: Final[Mapping[str, Callable[..., dict[str, Any]]]] = {
     "plan": measure,
+    "matched": predict_matched,
     "neuron": predict_neuron_model,
     "emulate": emulate_small,
+    "energy counts": count_energy,
+    "tile map": map_tiles,
+    "population code": train_population_code,
+    "learning curve": train_neuron_model,
+    "depth": train_depth,
+    "spikes over training": spikes_over_training,
 }
 """What a row can do; each takes the row's arguments by name and returns JSON types."""
+
+
+TIMED: Final = ("population code",)
+"""Work whose result holds a measured time: it runs while nothing else does."""
+_THREADS: Final = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "SNNC_THREADS"), "1")
+"""Rows run beside each other, so each has one thread."""
 
 
 def run_row(row: Row, seconds: float) -> dict[str, Any]:
     """Run `row` in a process of its own, for at most `seconds`; return its result, or one with ``failed`` and the reason."""
     command = [sys.executable, "-m", "snnc.benchmarks.reproduce.work", row.work, json.dumps(dict(row.given))]
+    surroundings = os.environ | (_THREADS if row.work not in TIMED else {})
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=seconds, check=False)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=seconds, check=False, env=surroundings)
     except subprocess.TimeoutExpired:
         return {"failed": f"took longer than {seconds:.0f} s"}
     printed = done.stdout.splitlines()
@@ -36,4 +56,5 @@ def run_row(row: Row, seconds: float) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    print(json.dumps(WORK[sys.argv[1]](**json.loads(sys.argv[2])), allow_nan=False))
+    result = WORK[sys.argv[1]](**json.loads(sys.argv[2]))
+    print(json.dumps(result | {"row_cpu_s": round(time.process_time(), 2)}, allow_nan=False))

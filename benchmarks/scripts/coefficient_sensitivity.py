@@ -54,7 +54,7 @@ class Ratio:
     below: tuple[str, str] | float
 
 
-TUNED_GPU: Final = next(step.ms for step in measured_steps() if step.net == "w1" and step.program == "prototype")
+TUNED_GPU: Final = next(step.ms for step in measured_steps() if step.net == "w1-5" and step.program == "prototype")
 """Milliseconds of a step of W1, measured on a GPU with a program tuned to it."""
 RATIOS: Final = (
     Ratio("dense program over sparse program (nmnist-h3, 0.5 %)", ("nmnist-h3-a5", DENSE), ("nmnist-h3-a0.5", "snnc")),
@@ -138,15 +138,21 @@ def read(path: Path) -> dict[Key, dict[str, Any]]:
 
 
 def rank_table(results: Mapping[Key, Mapping[str, Any]]) -> Iterator[str]:
-    """Yield the lines of a table of snnc's margin over the best baseline, and of what changes rank."""
+    """Yield the lines of a table of snnc's margin over the best baseline, and of what changes rank.
+
+    Strategies are ranked that all cases of a network have.
+    """
     yield "| network | order | best baseline over snnc | least and most, with ±30 % | what changes the order |"
     yield "|---|---|---|---|---|"
     for net in RANKED:
         times = {case: _times(results, net, *case) for case in [(BASE, 1.0), *((g, f) for g in GROUPS for f in FACTORS)]}
         base = times.pop((BASE, 1.0))
-        times = {case: found for case, found in times.items() if found.keys() == base.keys()}
-        if base.get("snnc") is None or len(base) < 2 or not times:
+        times = {case: found for case, found in times.items() if "snnc" in found and len(found) > 1}
+        shared = {name for name in base if all(name in found for found in times.values())}
+        if "snnc" not in shared or len(shared) < 2:
             continue
+        base, *moved = ({name: ms for name, ms in found.items() if name in shared} for found in (base, *times.values()))
+        times = dict(zip(times, moved, strict=True))
         order, margins = ranks(base), [_margin(found) for found in times.values()]
         text = ", ".join(f"{rank} {name}" for name, rank in sorted(order.items(), key=lambda item: (item[1], item[0])))
         other = [f"{group} x {factor}" for (group, factor), found in times.items() if ranks(found) != order]
@@ -190,10 +196,12 @@ def main() -> None:
     parser.add_argument("--json", type=Path, required=True, help="results, one in a line; those that are there are kept")
     parser.add_argument("--tables", action="store_true", help="only print the tables")
     parser.add_argument("--only", nargs="+", metavar="NET", help="map these networks only")
+    parser.add_argument("--strategies", nargs="+", default=(*STRATEGIES, DENSE, PUBLISHED), help="map with these strategies only")
     arguments = parser.parse_args()
     results = read(arguments.json)
     for key in wanted():
-        if arguments.tables or key in results or (arguments.only and key[0] not in arguments.only):
+        left = (arguments.only and key[0] not in arguments.only) or key[1] not in arguments.strategies
+        if arguments.tables or key in results or left:
             continue
         results[key] = row = priced(*key)
         with arguments.json.open("a") as file:

@@ -12,17 +12,11 @@ import argparse
 import statistics
 
 import numpy as np
-from sparse_data import SIDE, strokes
 
 import snnc
+from snnc.benchmarks.strokes import SIDE, stroke_images
 
 CLASSES, HIDDEN, BATCH, BETA = 10, 256, 64, 0.9
-
-
-def images(samples: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Values [samples, 2312] between 0 and 1, and kinds: what a stroke leaves on each pixel over its whole time."""
-    events, kinds = strokes(samples, seed)
-    return np.minimum(events.sum(axis=1, dtype=np.float32), 2.0) / 2, kinds
 
 
 def train(steps: int, group: int, seed: int, data: tuple[np.ndarray, ...], epochs: int) -> tuple[float, float]:
@@ -42,7 +36,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--samples", type=int, default=960)
     chosen = parser.parse_args()
-    data = (*images(chosen.samples, 1), *images(480, 2))
+    data = (*stroke_images(chosen.samples, 1), *stroke_images(480, 2))
     print("| steps | neurons a class | test accuracy, % | ms an update |\n|---|---|---|---|")
     for steps in (25, 5, 2, 1):
         for group in (1, 10, 50):

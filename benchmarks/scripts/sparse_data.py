@@ -10,30 +10,11 @@ from pathlib import Path
 import h5py
 import numpy as np
 
-SIDE, KINDS = 34, 10
+from snnc.benchmarks.strokes import KINDS, SIDE, strokes
+
+__all__ = ["CHANNELS", "KINDS", "SECONDS", "SIDE", "WORDS", "strokes", "write_words"]
+
 CHANNELS, WORDS, SECONDS = 700, 20, 1.0
-
-
-def strokes(samples: int, seed: int, steps: int = 20, points: int = 6, noise: float = 0.001) -> tuple[np.ndarray, np.ndarray]:
-    """Spikes [samples, T, 2312] and kinds: a pen moves with jitter along the four corners of its kind; the trail it leaves turns off.
-
-    The pen makes `points` in a step; each pixel of a step is noise with probability `noise`.
-    """
-    corners = np.random.default_rng(0).uniform(5, SIDE - 6, (KINDS, 4, 2))
-    random = np.random.default_rng(seed)
-    kinds = random.integers(0, KINDS, samples)
-    events = np.zeros((samples, steps, 2, SIDE, SIDE), np.uint8)
-    at = np.linspace(0, 3, steps * points)
-    behind = round(0.075 * steps * points)
-    for sample, kind in enumerate(kinds):
-        own = (corners[kind] + random.normal(0, 1.5, (4, 2))) + random.normal(0, 2.0, 2)
-        path = np.stack([np.interp(at, range(4), own[:, axis]) for axis in (0, 1)], axis=1)
-        for polarity, late in ((0, 0), (1, behind)):
-            drawn = path[: len(path) - late] + random.normal(0, 0.7, (len(path) - late, 2))
-            rows, columns = np.clip(np.rint(drawn), 0, SIDE - 1).astype(int).T
-            events[sample, (np.arange(len(drawn)) + late) // points, polarity, rows, columns] = 1
-        events[sample][random.random((steps, 2, SIDE, SIDE)) < noise] = 1
-    return events.reshape(samples, steps, -1), kinds
 
 
 def write_words(path: Path, samples: int, seed: int, events: int = 800) -> None:

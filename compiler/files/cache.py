@@ -1,4 +1,4 @@
-"""The folder of snnc's cache, for files that can be made again."""
+"""The folder of snnc's cache, whose files can be regenerated."""
 
 from __future__ import annotations
 

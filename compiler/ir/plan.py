@@ -81,7 +81,7 @@ class PopulationPlan:
 
     @property
     def all_tiles(self) -> tuple[int, ...]:
-        """Tiles that hold any of its blocks, replica after replica."""
+        """Tiles that hold any of its blocks, ordered by replica."""
         return tuple(dict.fromkeys(block.tile for block in self.blocks))
 
     def replica_tiles(self, replica: int) -> range:
@@ -159,7 +159,7 @@ class BusPlan:
     relays
         The tiles that keep its samples.
     gradient
-        The return of the source's gradient, if only neurons in the gradient window take it; None if every delta goes to the
+        The return of the source's gradient, if only neurons in the gradient window receive it; None if every delta goes to the
         source.
     form
         Storage of events in relays: "ids", or "bits", one for each value.
@@ -360,7 +360,7 @@ class Plan:
     traffic: PlanTraffic | None = None
     """Bytes that a step moves, by layer and chip; None in estimates."""
     latency: int = 1
-    """Minimum iterations until spikes of a population reach its readers in the forward pass: 2 if relays look for the spikes
+    """Minimum iterations until spikes of a population reach its readers in the forward pass: 2 if relays search for the spikes
     of one iteration while neurons compute the next. Stages and lags above are those of the backward pass, where it is 1."""
 
     @property

@@ -94,7 +94,7 @@ class Term:
 
     @cached_property
     def equations(self) -> tuple[Assignment, ...]:
-        """Assignments of ``loss`` and ``slope``, its derivative by ``x``; none of a cross entropy.
+        """Assignments of ``loss`` and ``slope``, its derivative by ``x``; empty for a cross entropy.
 
         Raises
         ------

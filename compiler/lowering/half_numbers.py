@@ -1,4 +1,4 @@
-"""Which numbers a user wants stored as float16: weights, the past, deltas; and how updates of such weights are rounded."""
+"""The numbers that a user wants stored as float16: weights, the past, deltas; and the rounding of updates of such weights."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ KINDS: Final = ("weights", "pasts", "deltas")
 
 @dataclass(frozen=True)
 class HalfNumbers:
-    """What is stored as float16; sums, running states and gradients are float32.
+    """Numbers stored as float16; sums, running states and gradients are float32.
 
     Attributes
     ----------
     weights
         How updates of weights are rounded: ``"nearest"``, ``"stochastic"`` (at random, without changing the mean) or ``"master"`` (to the
-        nearest, and what is lost is kept as float32). None: weights are float32.
+        nearest, with the remainder stored as float32). None: weights are float32.
     pasts
         States and values of all steps that the backward pass reads.
     deltas
@@ -39,12 +39,12 @@ class HalfNumbers:
 
 
 def parse_half(half: str | HalfNumbers | None) -> HalfNumbers | None:
-    """Read what is kept as float16: ``"weights,pasts"``, ``"weights:stochastic"``.
+    """Read the numbers to store as float16: ``"weights,pasts"``, ``"weights:stochastic"``.
 
     Raises
     ------
     HalfNumbersError
-        A word is not known, or is there twice.
+        A word is unknown or occurs twice.
 
     Examples
     --------

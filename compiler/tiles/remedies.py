@@ -9,13 +9,13 @@ from functools import partial
 from typing import Final, Protocol, TypeAlias
 
 from snnc.compiler.machines import load_target, target_names
+from snnc.compiler.machines.chip_links import find_routes
 from snnc.compiler.machines.errors import UnreachableChipError
 from snnc.compiler.machines.target import Target
 from snnc.compiler.tiles.errors import Knob
-from snnc.compiler.tiles.exchange.chip_links import find_routes
+from snnc.compiler.tiles.mapped.operations import SGD_CYCLES
 from snnc.compiler.tiles.request import MappingRequest
 from snnc.compiler.tiles.schedule.capacity import window_capacity
-from snnc.compiler.tiles.vertices.operations import SGD_CYCLES
 
 SECONDS: Final = 3.0
 """Processor time for new plans, in seconds; after it, remedies are predicted from quick plans only."""

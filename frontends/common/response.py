@@ -59,7 +59,7 @@ class Response:
 
 
 def close(a: Form, b: Form) -> bool:
-    """Return whether two forms are equal but for rounding."""
+    """Return whether two forms are equal up to rounding."""
     return bool(np.allclose(a, b, rtol=_TOLERANCE, atol=_TOLERANCE * max(1.0, float(np.abs(b).max(initial=0.0)))))
 
 

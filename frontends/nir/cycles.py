@@ -25,7 +25,7 @@ def closing_edges(flat: Flat, delayed: Mapping[Edge, int]) -> list[Edge]:
     flat
         The graph.
     delayed
-        Edges that have a delay anyway.
+        Edges that already have a delay.
 
     Raises
     ------

@@ -16,7 +16,7 @@ from snnc.benchmarks.cpu import command, process
 from snnc.benchmarks.cpu.engine import ENTRIES, Entry, entries
 from snnc.benchmarks.cpu.equality import UPDATES, adam, difference, write_answer
 from snnc.benchmarks.cpu.memory import peak_bytes, reset_peak, resident_bytes
-from snnc.benchmarks.cpu.oracle import MARGIN, loss_and_activity, make_check
+from snnc.benchmarks.cpu.oracle import MARGIN, make_check, whole_step
 from snnc.benchmarks.cpu.plot import draw
 from snnc.benchmarks.cpu.problem import make_problem, read_problem, write_problem
 from snnc.benchmarks.cpu.process import EngineError, Process
@@ -77,7 +77,7 @@ def test_problems_survive_their_archive(workload, tmp_path):
 
 def test_hidden_layers_are_neither_silent_nor_busy():
     for workload in (w for w in WORKLOADS if w.name in ("W1", "W1-ff", "W3")):
-        assert 0.01 < loss_and_activity(make_problem(workload.small(100, 4)))[1] < 0.15
+        assert 0.01 < whole_step(make_problem(workload.small(100, 4))).activity < 0.15
 
 
 # ---- equal numbers ---------------------------------------------------------------------------------------------------
@@ -132,7 +132,7 @@ def test_no_checked_membrane_hangs_on_rounding(check):
     shifted = dict(check.problem.weights)
     shifted["hidden1.bias"] = shifted["hidden1.bias"] + np.float32(0.05 * MARGIN)
     moved = replace(check.problem, weights=shifted)
-    assert loss_and_activity(moved)[1] == loss_and_activity(check.problem)[1]
+    assert whole_step(moved).activity == whole_step(check.problem).activity
 
 
 def wrong_answers(check):
@@ -176,7 +176,7 @@ def test_a_process_answers_and_keeps_its_answers_apart_from_what_libraries_print
         assert running.versions["no-such-package"] == "unknown"
         running.ask("open", data=str(tmp_path / "p.npz"))
         losses = [running.ask("step")["loss"] for _ in range(3)]
-        assert losses[0] == pytest.approx(loss_and_activity(make_problem(RECURRENT))[0], rel=1e-5)
+        assert losses[0] == pytest.approx(whole_step(make_problem(RECURRENT)).loss, rel=1e-5)
         assert len(set(losses)) == 3
         assert len(running.ask("turn", untimed=1, steps=4)["ms"]) == 4
         running.ask("reset_peak")
@@ -256,7 +256,7 @@ def test_right_engines_get_rows_and_wrong_ones_a_reason(stub):
         assert (row["workload"], row["density"], row["turns"]) == ("recurrent", 0.2, 2)
         assert 0 < row["ms_p10"] <= row["ms_median"] <= row["ms_p90"]
         assert row["samples_per_s"] == pytest.approx(5e3 / row["ms_median"])
-        assert row["loss"] == pytest.approx(loss_and_activity(make_problem(RECURRENT))[0], rel=1e-5)
+        assert row["loss"] == pytest.approx(whole_step(make_problem(RECURRENT)).loss, rel=1e-5)
         assert row["steps_timed"] >= 2
         assert row["first_step_s"] > 0
     assert rows[0]["gradient_cosine"] == 1

@@ -213,11 +213,11 @@ def test_what_cannot_be_measured_is_one_coded_line(capsys, arguments):
 
 # ---- the paper's networks ---------------------------------------------------------------------------------------------
 
-PREDICTED = {"fits": True, "predicted_ms": 1.3, "steps": 100, "batch": 48, "ipus": 1, "target": "gc200"}
+PREDICTED = {"fits": True, "step_ms": 1.3, "steps": 100, "batch": 48, "ipus": 1, "target": "gc200"}
 
 
 def test_predicted_and_measured_have_columns_of_their_own(monkeypatch, no_gpu, tmp_path, capsys):
-    monkeypatch.setattr(paper, "run", lambda task: PREDICTED | {"target": task.target})
+    monkeypatch.setattr(paper, "in_process", lambda module, given, seconds: PREDICTED | {"target": given[1]})
     assert cli.run_command(["bench", "--suite", "paper", "--nets", "logged-h5-a1", "--json", str(tmp_path / "rows.json")]) == 0
     (row,) = json.loads((tmp_path / "rows.json").read_text())["rows"]
     assert [(one["kind"], one["target"], one["ms"]) for one in row["ipu"]] == [("predicted", "gc200", 1.3), ("predicted", "bow", 1.3)]
@@ -233,7 +233,7 @@ def test_predicted_and_measured_have_columns_of_their_own(monkeypatch, no_gpu, t
 
 
 def test_a_measured_step_and_one_that_fails_are_rows(monkeypatch):
-    monkeypatch.setattr(paper, "run", lambda task: {"fits": False, "error": "too big"})
+    monkeypatch.setattr(paper, "in_process", lambda *given: {"fits": False, "error": "too big"})
     monkeypatch.setattr(paper, "reason_without_gpu", lambda: "")
     answers = iter([{"kind": "measured", "device": "NVIDIA H200", "ms": 2.5}, {"kind": "not measured", "reason": "its numbers differ"}])
     monkeypatch.setattr(paper, "measured", lambda name: next(answers))

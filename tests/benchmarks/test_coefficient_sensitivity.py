@@ -93,6 +93,15 @@ def test_a_table_names_what_changes_the_order(script):
     assert row == "| w1 | 1 snnc, 2 linear, 3 greedy, 3 metis, 3 random | 1.20 | 0.92 to 1.20 | vertices x 1.3 |"
 
 
+def test_strategies_are_ranked_that_all_cases_have(script):
+    results = {}
+    for net, strategy, group, factor in script.wanted(("w1",), ()):
+        if strategy != "metis" or group == script.BASE:
+            results[net, strategy, group, factor] = {"ms": {"snnc": 2.0, "metis": 1.0}.get(strategy, 5.0), "logged_ms": None}
+    row = list(script.rank_table(results))[-1]
+    assert row == "| w1 | 1 snnc, 2 greedy, 2 linear, 2 random | 2.50 | 2.50 to 2.50 | nothing |"
+
+
 def test_a_ratio_is_of_two_times_or_to_a_log(script):
     of_times = script.Ratio("two", ("a", "dense"), ("b", "snnc"))
     of_log = script.Ratio("log", ("a", "published"), 0.0)

@@ -3,21 +3,43 @@
 import csv
 import json
 
+import numpy as np
 import pytest
 
+import snnc
 from snnc.benchmarks.log import logged_runs
-from snnc.benchmarks.nets import benchmark
-from snnc.benchmarks.reproduce import command
+from snnc.benchmarks.nets import benchmark, on_chips
+from snnc.benchmarks.reproduce import claims, command
+from snnc.benchmarks.reproduce.chart import _linear
 from snnc.benchmarks.reproduce.claims import CLAIMS, verdicts
 from snnc.benchmarks.reproduce.command import chosen_figures, reproduce
 from snnc.benchmarks.reproduce.emulated import emulate_small
-from snnc.benchmarks.reproduce.energy import energies, product_joules, synaptic_work
+from snnc.benchmarks.reproduce.energy import energies, moved_words, processor_joules, product_joules, synaptic_work
 from snnc.benchmarks.reproduce.figure import Row
-from snnc.benchmarks.reproduce.figures import FIGURES
+from snnc.benchmarks.reproduce.figures import FIGURES, efficiency, population_codes, precision, scaling, strong_scaling
+from snnc.benchmarks.reproduce.figures.neuron_models import neuron_row
 from snnc.benchmarks.reproduce.figures.plans import dense_bound, plan_row
 from snnc.benchmarks.reproduce.rows_file import RowsFile
+from snnc.benchmarks.reproduce.sparse_runs import TrainingRuns
+from snnc.benchmarks.reproduce.training import spikes_over_training, train_depth, train_neuron_model, train_population_code
 from snnc.benchmarks.reproduce.work import run_row
+from snnc.compiler.losses import parse_loss
+from snnc.compiler.losses.optimizers import Adam
+from snnc.compiler.lowering.lower import lower
 from snnc.errors import BenchError
+
+COUNTS = {f"{what} {of}": 1e9 for what in ("accumulates", "multiplications") for of in ("of spikes", "of all values")}
+PERCENTS = {"hidden1": [10.0, 20.0], "hidden2": [5.0, 6.0]}
+LAYER = {"layer": "hidden1", "neurons": 978, "tiles": 400, "mean_bytes": 5e5, "largest_bytes": 600_000}
+OTHERS = {
+    "energy counts": {"moved_words": 1e6} | COUNTS,
+    "tile map": {"target": "gc200", "layers": [LAYER], "svg": "<svg>map</svg>"},
+    "population code": {"accuracy": [0.8, 0.9], "update_ms": 2.0},
+    "learning curve": {"accuracy": [[0.5, 0.8], [0.6, 0.9]]},
+    "depth": {"accuracy": [0.8, 0.9]},
+    "spikes over training": {"largest": PERCENTS, "mean": PERCENTS, "accuracy": [0.1, 0.8]},
+}
+"""Results of rows that map nothing."""
 
 
 def planned(row, ms=2.0):
@@ -27,6 +49,10 @@ def planned(row, ms=2.0):
     if row.work == "emulate":
         numbers = {f"{kind}_{what}": 1000 for kind in ("predicted", "emulated") for what in ("cycles", "bytes")}
         return {**row.given, **numbers, "target": "48 tiles x 1"}
+    if row.work == "matched":
+        return {"net": row.given["name"], "target": "gc200", "batch": 48, "steps": 100, "fits": True, "step_ms": ms}
+    if row.work in OTHERS:
+        return OTHERS[row.work]
     about = {"net": row.given["name"], "target": "gc200", "ipus": 1, "batch": 48, "steps": 100, "activity": {}}
     return about | {"fits": True, "step_ms": ms, "neurons": 1000, "memory_bytes": {"states": 2**20}}
 
@@ -61,9 +87,17 @@ def test_the_bound_of_dense_products_is_their_number_over_the_peak_rate():
     assert point.y == pytest.approx(62.5e12 / operations, rel=0.01)
 
 
-def test_without_results_no_claim_is_answered():
-    assert {claim["answer"] for claim in verdicts({})} == {"cannot be said here"}
+STORED = ("accuracy", "convergence-strokes")
+"""Figures whose claims are answered from stored results alone."""
+
+
+def test_without_results_no_claim_is_answered_that_needs_rows():
+    assert {claim["answer"] for claim in verdicts({}) if claim["figure"] not in STORED} == {"cannot be said here"}
     assert len(verdicts({})) == len(CLAIMS)
+
+
+def test_every_claim_names_a_figure_of_the_page():
+    assert {claim.figure for claim in CLAIMS} <= {figure.name for figure in FIGURES}
 
 
 def test_the_sparse_program_is_compared_with_both_dense_ones():
@@ -73,6 +107,100 @@ def test_the_sparse_program_is_compared_with_both_dense_ones():
     (why,) = (claim["why"] for claim in found if claim["figure"] == "activity")
     assert "10 x faster than snnc's program without events" in why
     assert "has 2 x the throughput of dense products" in why
+
+
+def answer_to(figure, results):
+    return next(claim for claim in verdicts(results) if claim["figure"] == figure)
+
+
+def test_accuracy_and_convergence_are_answered_from_stored_runs(monkeypatch):
+    good = TrainingRuns(((0.5, 0.9, 0.92),), 0.0, "here")
+    late = TrainingRuns(((0.5, 0.6, 0.92),), 0.0, "here")
+    low = TrainingRuns(((0.5, 0.88, 0.89),), 0.0, "here")
+    monkeypatch.setattr(claims, "sparse_runs", lambda data: {"dense": good, "10 %": good})
+    assert [answer_to(f, {})["answer"] for f in ("accuracy", "convergence-strokes")] == ["reproduced", "reproduced"]
+    monkeypatch.setattr(claims, "sparse_runs", lambda data: {"dense": good, "10 %": late, "5 %": good})
+    assert [answer_to(f, {})["answer"] for f in ("accuracy", "convergence-strokes")] == ["reproduced", "not reproduced"]
+    monkeypatch.setattr(claims, "sparse_runs", lambda data: {"dense": good, "1 %": low})
+    assert [answer_to(f, {})["answer"] for f in ("accuracy", "convergence-strokes")] == ["not reproduced", "reproduced"]
+    assert "1 %: 3.0" in answer_to("accuracy", {})["why"]
+
+
+def test_epochs_are_counted_until_accuracy_stays_near_its_end():
+    assert claims.epochs_needed([90.0, 91.0, 91.5]) == 1
+    assert claims.epochs_needed([50.0, 91.0, 80.0, 90.0, 91.0]) == 4
+
+
+@pytest.mark.parametrize(
+    ("accuracy", "ms", "answer"), [(0.9, 1.0, "reproduced"), (0.9, 9.0, "not reproduced"), (0.7, 1.0, "not reproduced")]
+)
+def test_population_codes_must_be_as_accurate_and_faster(accuracy, ms, answer):
+    long, short = population_codes.code_row(25, 1, 5), population_codes.code_row(1, 50, 5)
+    found = {long.key: {"accuracy": [0.9], "update_ms": 8.0}, short.key: {"accuracy": [accuracy], "update_ms": ms}}
+    assert answer_to("population-codes", found)["answer"] == answer
+
+
+@pytest.mark.parametrize(("half", "answer"), [(0.5, "predicted"), (1.5, "not reproduced")])
+def test_half_precision_must_save_time(half, answer):
+    rows = [neuron_row("Leaky", precision.BATCH, p) for p in ("float32", "float16")]
+    found = {row.key: {"step_ms": ms, "peak_tile_bytes": size} for row, ms, size in zip(rows, (1.0, half), (100, 60), strict=True)}
+    assert answer_to("precision", found)["answer"] == answer
+    assert "0.60 to 0.60 x the memory" in answer_to("precision", found)["why"]
+
+
+def test_efficiency_is_the_first_step_over_each_step():
+    rows = {x: scaling.NET.format(x, 2) for x in (1, 4, 16)}
+    found = {plan_row(net).key: planned(plan_row(net), ms) for net, ms in zip(rows.values(), (2.0, 2.5, 4.0), strict=True)}
+    found |= {strong_scaling.strong_row("shd-n8-b3-a5", x).key: planned(plan_row("n"), ms) for x, ms in ((1, 8.0), (4, 4.0))}
+    points = {(p.series[:6], p.x): p.y for p in efficiency.FIGURE.points(found)}
+    assert points == {("weak, ", 1.0): 100, ("weak, ", 4.0): 80, ("weak, ", 16.0): 50, ("strong", 1.0): 100, ("strong", 4.0): 50}
+
+
+def test_a_network_on_more_ipus_is_the_same_network():
+    case = on_chips(benchmark("shd-n8-b3-a5"), 4)
+    assert (case.chips, case.target) == (4, "m2000")
+    assert case.published == benchmark("shd-n8-b3-a5").published
+    assert strong_scaling.strong_row("shd-n8-b3-a5", 1) == plan_row("shd-x1-n8-a5")
+
+
+@pytest.mark.parametrize("figure", ["accuracy", "convergence-strokes", "convergence-words", "schedules"])
+def test_figures_of_stored_results_have_points_device_date_and_commit(figure):
+    (found,) = chosen_figures(figure)
+    points = found.points({})
+    assert points
+    assert found.rows(False) == ()
+    assert all(p.kind == "measured" and "AMD EPYC" in p.note and "2026-" in p.note and "commit" in p.note for p in points)
+
+
+def test_a_tile_map_draws_every_tile_of_the_machine():
+    found = run_row(Row("tile map", {"name": "nmnist-h2-a1"}), 300)
+    assert found["svg"].count("<rect") >= 1472
+    assert sum(layer["neurons"] for layer in found["layers"]) == 2 * 1466 + 10
+    assert all(0 < layer["mean_bytes"] <= layer["largest_bytes"] <= 638_976 for layer in found["layers"])
+
+
+def test_the_capacity_that_training_needs_is_counted_after_each_epoch():
+    found = spikes_over_training(None, samples=96, epochs=2)
+    assert {len(series) for what in ("largest", "mean") for series in found[what].values()} == {3}
+    assert set(found["largest"]) == {"hidden1", "hidden2"}
+    assert all(
+        0 < mean <= most <= 100 for name in found["mean"] for mean, most in zip(found["mean"][name], found["largest"][name], strict=True)
+    )
+
+
+def test_rows_that_train_give_an_accuracy_for_each_seed_and_epoch():
+    assert len(train_depth(2, 10.0, 2, samples=96, epochs=1)["accuracy"]) == 2
+    assert [len(curve) for curve in train_neuron_model("Synaptic", 1, samples=96, epochs=2)["accuracy"]] == [2]
+    code = train_population_code(2, 10, 1, samples=96, epochs=1)
+    assert code["update_ms"] > 0
+    assert 0 <= code["accuracy"][0] <= 1
+
+
+def test_an_axis_that_need_not_begin_at_zero_shows_small_differences():
+    whole, near = _linear([90.0, 96.0], 0.0, 100.0), _linear([90.0, 96.0], 0.0, 100.0, zero=False)
+    assert whole.ticks[0][1] == "0"
+    assert near.ticks[0][1] == "90"
+    assert near.place(96.0) - near.place(90.0) > 5 * (whole.place(96.0) - whole.place(90.0))
 
 
 def test_weak_scaling_is_the_ratio_of_two_predicted_steps():
@@ -92,14 +220,14 @@ def test_an_interrupted_run_keeps_its_rows_and_goes_on(tmp_path, monkeypatch):
 
     monkeypatch.setattr(command, "run_row", run)
     with pytest.raises(KeyboardInterrupt):
-        reproduce(tmp_path, "memory", quick=True, resume=False, report=lambda line: None)
+        reproduce(tmp_path, "memory", quick=True, resume=False, report=lambda line: None, jobs=1)
     with (tmp_path / "rows.jsonl").open("a") as stream:
         stream.write('{"row": "torn')
     with pytest.raises(BenchError, match="--resume"):
-        reproduce(tmp_path, "memory", quick=True, resume=False, report=lambda line: None)
+        reproduce(tmp_path, "memory", quick=True, resume=False, report=lambda line: None, jobs=1)
     first, lines = ran[0], []
     ran[:] = [""] * 3
-    page = reproduce(tmp_path, "memory", quick=True, resume=True, report=lines.append)
+    page = reproduce(tmp_path, "memory", quick=True, resume=True, report=lines.append, jobs=1)
     assert first not in ran[3:]
     assert len(lines) == len(ran) - 3 == len(chosen_figures("memory")[0].rows(True)) - 1
     assert "Memory of one IPU" in page.read_text()
@@ -127,17 +255,40 @@ def test_an_unknown_figure_is_refused_with_the_names():
 
 def test_energies_of_products_follow_from_counts_and_published_numbers():
     case = benchmark("logged-h2-a5")
-    known = energies()
-    dense = synaptic_work(case, events=False)
+    known, program = energies(), benchmark("logged-h2-a5").program()
+    activity = case.buffer_activity(program)
+    dense = synaptic_work(program, activity, case.steps, case.batch, events=False)
     sizes = [(2312, 1466), (1466, 1466), (1466, 10)]
     products = sum(a * b for a, b in sizes) * case.steps * case.batch
     assert dense.accumulates == pytest.approx(2 * products)
     assert dense.multiplications == pytest.approx(products - 2312 * 1466 * case.steps * case.batch)
-    sparse = synaptic_work(case, events=True)
+    sparse = synaptic_work(program, activity, case.steps, case.batch, events=True)
     assert sparse.multiplications == dense.multiplications
     assert sparse.accumulates < 0.1 * dense.accumulates
     each = 0.9 + 3.7 + 2 * 5.0
     assert product_joules(dense, known, events=False) == pytest.approx(1e-12 * each * (dense.accumulates + dense.multiplications))
+
+
+def test_the_energy_of_a_processor_follows_from_counts_by_hand():
+    net = snnc.Sequential(4, snnc.Dense(3), snnc.LIF(), snnc.Dense(2), snnc.LI())
+    program = lower(net.graph(), loss=parse_loss("ce_mean_membrane"), optimizer=Adam(1e-3), steps=5)
+    numbers = [b for b in program.buffers.values() if b.lifetime == "sequence" and b.role in ("state", "output", "saved")]
+    pasts = sum(int(np.prod(b.shape)) for b in numbers)
+    assert pasts >= 3 + 3 + 2
+    assert moved_words(program, 5, 6) == 2 * 5 * 6 * pasts + 2 * 4 * (4 * 3 + 3 + 3 * 2 + 2)
+    work = synaptic_work(program, {program.connections[0].source_buffer: 0.5, program.connections[1].source_buffer: 0.1}, 5, 6, events=True)
+    assert work.accumulates == pytest.approx(2 * 5 * 6 * (0.5 * 12 + 0.1 * 6))
+    assert work.multiplications == 5 * 6 * 6
+    add = 0.9 + 2 * 50 + 70 / 8
+    picojoules = work.accumulates * add + work.multiplications * (add + 3.7) + 1000 * 650
+    assert processor_joules(work, 1000.0, energies()) == pytest.approx(1e-12 * picojoules)
+
+
+def test_products_of_a_convolution_are_not_counted_as_dense_ones():
+    net = snnc.Sequential((1, 4, 4), snnc.Conv(2, 3), snnc.LIF(), snnc.Flatten(), snnc.Dense(2), snnc.LI())
+    program = lower(net.graph(), loss=parse_loss("ce_mean_membrane"), steps=5)
+    with pytest.raises(ValueError, match="convolution"):
+        synaptic_work(program, {}, 5, 6, events=True)
 
 
 def test_each_energy_has_a_source():
@@ -146,6 +297,7 @@ def test_each_energy_has_a_source():
     assert all(len(source) > 20 for source in known.sources.values())
 
 
+@pytest.mark.representative("True")
 @pytest.mark.parametrize("dense", [False, True])
 def test_a_small_network_is_emulated_as_predicted(dense):
     found = emulate_small(0.1, dense=dense)

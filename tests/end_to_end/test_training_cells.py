@@ -71,9 +71,10 @@ def trained(session, text, **given):
 
 
 def assert_same(found, wanted):
+    """Losses differ by 1e-5 of themselves, weights by 1e-5 of the largest of their tensor: sums of float32 round by their largest terms."""
     np.testing.assert_allclose(found[0], wanted[0], rtol=CLOSE, atol=CLOSE)
     for name, value in wanted[1].items():
-        np.testing.assert_allclose(found[1][name], value, rtol=CLOSE, atol=CLOSE, err_msg=name)
+        np.testing.assert_allclose(found[1][name], value, rtol=CLOSE, atol=CLOSE * max(1.0, np.abs(value).max()), err_msg=name)
 
 
 def prepare(folder, monkeypatch):
@@ -96,6 +97,7 @@ def cells():
             yield pytest.param(name, sums()[i % len(sums())], optimizer_rows()[i % len(optimizer_rows())], marks=marks, id=f"{name}-{i}")
 
 
+@pytest.mark.representative("cpu-*", "cuda-*", "machine-1")
 @pytest.mark.parametrize(("name", "text", "optimizer"), list(cells()))
 def test_a_cell_trains_as_the_reference_does_or_is_refused(tmp_path, monkeypatch, name, text, optimizer):
     prepare(tmp_path, monkeypatch)

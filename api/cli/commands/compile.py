@@ -127,7 +127,7 @@ def _estimate(graph: Graph, chosen: CompileOptions, given: CompileArguments, sta
 
 
 def _compile(graph: Graph, chosen: CompileOptions, given: CompileArguments, output: Path) -> None:
-    """Write the project, run one batch if that is wanted, and print a summary."""
+    """Write the project, run one batch if requested, and print a summary."""
     from snnc.cli.compile_summary import as_data, as_text
     from snnc.driver.compiling import compile_to_folder
 

@@ -172,7 +172,7 @@ _SETTINGS: Final = (
     *("epochs", "first_epoch", "lr", "gradient_window", "capacity", "accumulate", "seed", "metrics", "monitor", "patience", "min_delta"),
     *("best", "restore_best", "log", "tensorboard", "checkpoint_every"),
 )
-"""Options that are settings of the training."""
+"""Options that set the training."""
 _FIT_NAMES: Final = {"lr": "learning_rate"}
 """Names of arguments of ``fit``, where options have other names."""
 
@@ -202,7 +202,7 @@ def _interval(chosen: dict[str, Any]) -> str:
 
 
 def _opened(folder: Path, settings: Settings, trust: bool) -> Session:
-    """Open the project; weights that cannot be used are put aside, so that the training can write others."""
+    """Open the project; weights that cannot be used are renamed, so that the training can write new ones."""
     from snnc.backends.training.updates.ranks import leads
     from snnc.driver.compiling import open as open_project
     from snnc.driver.compiling import open_strictly

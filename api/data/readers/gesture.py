@@ -91,7 +91,7 @@ def dvs_gesture(path: str | Path, trials: str | Path | None = None) -> DataSet:
     path
         The folder.
     trials
-        A file such as ``trials_to_train.txt`` that lists the recordings that belong to the data set, one a line; None: all.
+        A file such as ``trials_to_train.txt`` that lists the recordings of the data set, one per line; None: all.
 
     Raises
     ------

@@ -59,7 +59,7 @@ class HeidelbergFile:
             yield read
 
     def _rows(self, file: Any) -> tuple[VlenRows, VlenRows] | None:
-        """Return the places of times and units in the file; None: the library has to read them. They are found in the first pass."""
+        """Return the positions of times and units in the file, which the first pass finds; None: the HDF5 library must read them."""
         if "_found" not in self.__dict__:
             with _descriptor(self.path) as descriptor:
                 try:
@@ -81,7 +81,7 @@ def shd(path: str | Path) -> DataSet:
     DataFileError
         There is no such file.
     DataFormatError
-        It is damaged, or of another format.
+        The file is damaged, or of another format.
     """
     return DataSet(_file(Path(path), 20))
 

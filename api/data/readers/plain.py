@@ -41,7 +41,7 @@ class ArrayRows:
 
     @property
     def shape(self) -> Shape:
-        """Of the array."""
+        """Shape of the array."""
         return self.array.shape
 
     @contextmanager
@@ -52,12 +52,12 @@ class ArrayRows:
 
 @dataclass(frozen=True)
 class NpyRows:
-    """An array in an npy file, of which only the rows that are asked for are read.
+    """An array in an npy file, of which only the requested rows are read.
 
     Attributes
     ----------
     path, at, shape, dtype
-        The file, the byte at which the numbers begin, and what they are.
+        The file, the byte at which the numbers begin, and their shape and type.
     """
 
     path: Path
@@ -72,7 +72,7 @@ class NpyRows:
         Raises
         ------
         DataFormatError
-            It is no npy file of rows, or holds another number of bytes than it declares.
+            The file is not an npy file of rows, or its size differs from the declared one.
         PickledArrayError
             It holds Python objects.
         """
@@ -153,7 +153,7 @@ class RowSource:
 
 
 def in_memory(x: npt.ArrayLike, y: npt.ArrayLike, *, timed: bool = True) -> DataSet:
-    """Make a data set of arrays in memory, memory maps among them.
+    """Make a data set of arrays in memory, including memory maps.
 
     Parameters
     ----------

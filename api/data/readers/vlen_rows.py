@@ -1,4 +1,4 @@
-"""Rows of variable length in an HDF5 file, read at their places in the file.
+"""Rows of variable length in an HDF5 file, read directly at their positions in the file.
 
 The HDF5 library takes 30 to 60 microseconds for a row, and a row of some thousand spikes can be read in two microseconds.
 For each row, a dataset of such rows holds the number of elements, the address of a global heap collection and the number of an object in
@@ -26,12 +26,12 @@ _MOST: Final = 1 << 28
 
 
 class UnplacedError(Exception):
-    """The places of rows are not found: the library has to read them."""
+    """The positions of rows are not found, so the HDF5 library must read them."""
 
 
 @dataclass(frozen=True, eq=False)
 class VlenRows:
-    """Rows at known places of a file.
+    """Rows at known positions in a file.
 
     Attributes
     ----------

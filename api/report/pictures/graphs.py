@@ -82,7 +82,7 @@ def _attributes(data: dict[str, Any]) -> str:
 
 
 def quoted(value: object) -> str:
-    """Write a DOT string: quotes and backslashes escaped, so that no escape sequence of Graphviz is left."""
+    """Write a DOT string: quotes and backslashes escaped, so that Graphviz finds no escape sequences."""
     text = str(value).replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     return f'"{text}"'
 

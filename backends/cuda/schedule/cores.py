@@ -27,7 +27,7 @@ def core_seconds(neurons: int, batch: int, steps: int, *, back: bool, parts: int
     neurons, batch, steps
         Sizes of the population and of the sequence.
     back
-        On the way back.
+        Whether this is the backward pass.
     parts
         Numbers of 16 bits that a weight is split into.
     """

@@ -27,7 +27,7 @@ from snnc.compiler.ir.step_operations import (
 Kind = Literal["product", "convolution", "table", "walk", "core", "feedback", "pack", "loss", "update"]
 Way = Literal["forward", "backward", "gradient", "once"]
 _MOST: Final = 2**48
-"""No size of a launch that is read back is larger."""
+"""Maximum size of a launch that is read back."""
 TILE: Final = 128
 NARROW: Final = 32
 """Rows and columns of a block's tile of a product, and columns where there are few."""
@@ -44,17 +44,17 @@ class Launch:
     of
         The author's name of the population or connection.
     row_bytes, fixed_bytes
-        Bytes read and written for each row (a step of a sample), and besides.
+        Bytes read and written for each row (a step of a sample), and independent of the rows.
     depth, width
-        Of a product: numbers that a result is summed of, and results of a row. Of a convolution: those of a position, in whole fragments.
+        For a product: summands of a result, and results per row. For a convolution: the same for a position, in whole fragments.
     positions
         Positions of a convolution in a row; 1 elsewhere.
     parts
-        Products that one of float32 takes.
+        Number of 16-bit products that replace a float32 product.
     neurons, levels
-        Of a walk, a core or a feedback: its neurons, and barriers of a step.
+        For a walk, a core or a feedback: its neurons, and barriers per step.
     weights
-        Multiplications of a step and sample that stay in the time loop.
+        Multiplications per step and sample that remain in the time loop.
     """
 
     kind: Kind
@@ -111,7 +111,7 @@ class Launches:
     Parameters
     ----------
     steps
-        What kernels do.
+        The work of the kernels.
     """
 
     def __init__(self, steps: Steps) -> None:
@@ -130,12 +130,12 @@ class Launches:
         if isinstance(op, ConvolveInputGradient):
             return self._convolution(op, op.windows, op.groups, label, "backward", values + target, 3)
         way: Way = "forward" if isinstance(op, ConnectionOp) else "backward"
-        # A maximum on the way back reads again what it was chosen from.
+        # In the backward pass, a maximum reads its candidates again.
         again = values if way == "backward" and not isinstance(op, RecordAdjoint) and is_maximum(op) else 0
         return Launch("table", way, label, (source if way == "forward" else values) + target + again)
 
     def gradient(self, op: object) -> Launch | None:
-        """The gradient of a weight; None for a weight of few numbers."""
+        """The launch of a weight's gradient; None for a weight of few numbers."""
         if isinstance(op, DenseWeightGradient):
             inputs, outputs = self._steps.storage.size(op.source.buffer), self._steps.storage.size(op.target)
             row = self._row_bytes(op.source.buffer) + FLOAT * outputs

@@ -83,7 +83,7 @@ class RecurrentCore:
 
 @dataclass(frozen=True)
 class Scratch:
-    """Temporary numbers of a step and sample, shared by all components: in training and in inference."""
+    """Temporary numbers per step and sample, shared by all components: in training and in inference."""
 
     training: int
     inference: int
@@ -274,7 +274,7 @@ class LaunchPlan:
             limits.received(source),
             f"d_{recurrence.target}",
             1 if self._steps.rounds_forward else 2,
-            # Weights of float16 are more than one part of bfloat16 holds.
+            # A float16 weight does not fit into one bfloat16 number.
             1 if self._steps.half == "BFloat16" else 2,
             trains and bool(returning),
             feedback.name,

@@ -18,7 +18,7 @@ if(EXISTS "${_poplar_prefix}/lib/libpoplibs.so" AND NOT TARGET poplibs)
     IMPORTED_LOCATION "${_poplar_prefix}/lib/libpoplibs.so"
     IMPORTED_SONAME "libpoplibs.so"
     INTERFACE_LINK_LIBRARIES poplar)
-  foreach(_poplar_library poputil popops poplin popnn poprand popfloat gcl pva)
+  foreach(_poplar_library poputil popops poplin popnn poprand popsparse popfloat gcl pva)
     add_library(${_poplar_library} INTERFACE IMPORTED)
     set_target_properties(${_poplar_library} PROPERTIES INTERFACE_LINK_LIBRARIES poplibs)
   endforeach()

@@ -7,6 +7,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "halves.hpp"
+
 namespace poplar {
 
 namespace {
@@ -154,18 +156,11 @@ Target Target::createVirtualTarget(unsigned numIPUs, unsigned tilesPerIPU) const
 }
 
 void copyFloatToDeviceHalf(const Target &, const float *src, void *dst, std::size_t elements) {
-  for (std::size_t i = 0; i < elements; ++i) {
-    const half value = half(src[i]);
-    std::memcpy(static_cast<char *>(dst) + 2 * i, &value, 2);
-  }
+  core::narrow(src, dst, elements);
 }
 
 void copyDeviceHalfToFloat(const Target &, const void *src, float *dst, std::size_t elements) {
-  for (std::size_t i = 0; i < elements; ++i) {
-    half value;
-    std::memcpy(&value, static_cast<const char *>(src) + 2 * i, 2);
-    dst[i] = float(value);
-  }
+  core::widen(src, dst, elements);
 }
 
 } // namespace poplar

@@ -43,7 +43,7 @@ def load(place: str) -> str:
 
 
 def recall(place: str, offset: Expression) -> str:
-    """C++ of the values from `place` on, which are stored as half numbers after `offset` was subtracted."""
+    """C++ of the values from `place` on that are stored as half numbers, after subtraction of `offset`."""
     stored = f"recall<Real>(&{place})"
     return stored if offset == Number(0.0) else f"{stored} + {_text(offset)}"
 

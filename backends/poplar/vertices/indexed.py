@@ -1,8 +1,8 @@
-"""Indexed connections as printed: tables on the tiles, owned weights and their copies, fields of the vertices that use them.
+"""Emitted code for indexed connections: tables on the tiles, owned weights and their copies, fields of the vertices that use them.
 
 Each such connection ``c`` has these members in ``host.cpp``: ``c_in`` and ``c_out``, its ``Side`` with target and source; ``c_in_rows``,
 ``_place``, ``_start``, ``_length``, the tables; ``c_theta``, the weights and then the biases, in parts that ``c_owners`` update;
-``c_in_copy`` and ``c_out_copy``, what the groups of each side use of them.
+``c_in_copy`` and ``c_out_copy``, the elements of theta that the groups of each side use.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ import numpy as np
 import numpy.typing as npt
 
 from snnc.backends.poplar.network import PoplarNetwork
+from snnc.backends.poplar.parameters.updates import FACTOR, clips, connected_update, optimizer_arrays, rates_of
 from snnc.backends.poplar.parts import Assembly, Body, Values, VertexLoop, class_name, connected
-from snnc.backends.poplar.vertices.updates import FACTOR, clips, connected_update, optimizer_arrays, rates_of
+from snnc.compiler.tiles.codelets.block_vertices import NUMBERS, BlockLink
 from snnc.compiler.tiles.indexed.plan_tables import IndexedConnection
 from snnc.compiler.tiles.indexed.tables import IndexTables, TableForm
-from snnc.compiler.tiles.vertices.block_vertices import NUMBERS, BlockLink
 from snnc.compiler.tiles.vertices.control_vertices import ZERO_VERTEX
 from snnc.compiler.tiles.vertices.parameter_vertices import sum_pieces, sum_private
 
 SIDE_TABLES: Final = 6
-"""Tables of plan.bin for one side of a connection."""
+"""Tables in plan.bin for one side of a connection."""
 SHARED_SUMS: Final = "shared_sums"
-"""The sequence in which workers add up what groups hold of gradients."""
+"""Compute sets in which workers sum the groups' parts of gradients, in order."""
 _POPLAR_TYPES: Final = {2: "poplar::UNSIGNED_SHORT", 4: "poplar::UNSIGNED_INT"}
 
 
@@ -107,14 +107,14 @@ def _add_choices(net: PoplarNetwork, assembly: Assembly, found: IndexedConnectio
     id_, target = found.connection.id, found.connection.target
     bus = net.buses[id_]
     if bus.kind == "events":
-        seen = assembly.cells(target, f"{id_}_seen", "1", "first entry that spiked")
+        seen = assembly.cells(target, f"{id_}_seen", "1", "first entry with a spike")
         if net.limited(bus):
             assembly.loop("start", zeroed(target, seen, "nothing seen"))
     else:
         assembly.variable("Sums", f"{id_}_best", f'layout.block_rows({target}, "{id_}_best", 1)', "largest value so far")
     if found.source is not None:
         assembly.cells(target, f"{id_}_chosen", "1", "first entry of the largest value")
-        assembly.variable("Matrix", f"{id_}_winner", f'layout.matrix({target}, "{id_}_winner")', "the same, for its source")
+        assembly.variable("Matrix", f"{id_}_winner", f'layout.matrix({target}, "{id_}_winner")', "the same entries, for the source")
 
 
 def zeroed(population: str, cells: str, comment: str) -> VertexLoop:
@@ -143,10 +143,10 @@ def _add_side(assembly: Assembly, name: str, population: str, tables: IndexTable
 def _add_theta(net: PoplarNetwork, assembly: Assembly, found: IndexedConnection, at: int) -> None:
     connection, id_, target = found.connection, found.connection.id, found.connection.target
     owners = f"{id_}_owners"
-    assembly.variable("std::vector<Owner>", owners, f"owners_of(tables[{at}])", "who updates which weights")
+    assembly.variable("std::vector<Owner>", owners, f"owners_of(tables[{at}])", "owners of the weights: they update them")
     _owned(assembly, owners, f"{id_}_theta", f"weights and biases of {connection.label}")
     for side in _sides(found):
-        assembly.variable("Parts", f"{side}_copy", f'{side}.copies(graph, "{side}_copy")', "what each group uses of them")
+        assembly.variable("Parts", f"{side}_copy", f'{side}.copies(graph, "{side}_copy")', "copy of the weights that each group uses")
         assembly.refresh.append(f"to_readers.add({side}.from({id_}_theta.all), {side}_copy.all);")
     _shown(net, assembly, found, "PARAMETER", "", "theta", at + 1, writable=True)
     if not net.weight_gradient(id_):
@@ -155,10 +155,10 @@ def _add_theta(net: PoplarNetwork, assembly: Assembly, found: IndexedConnection,
     assembly.forget("backward", sums)
     workers = net.plan.target.workers
     _owned(assembly, owners, f"d_{id_}_total", "their sums")
-    _owned(assembly, owners, f"d_{id_}_rest", "what all workers but the first summed", workers - 1)
+    _owned(assembly, owners, f"d_{id_}_rest", "sums of all workers but the first", workers - 1)
     assembly.forget(SHARED_SUMS, f"d_{id_}_rest")
     assembly.variable(
-        "Shares", f"{id_}_shares", f"Shares({target}, {id_}_in, {owners}, {sums})", "what groups hold of each owner's gradient"
+        "Shares", f"{id_}_shares", f"Shares({target}, {id_}_in, {owners}, {sums})", "the groups' parts of each owner's gradient"
     )
     _shown(net, assembly, found, "GRADIENT", "d_", "total", at + 1, writable=False)
     _add_sums(net, assembly, found, sums)
@@ -166,7 +166,7 @@ def _add_theta(net: PoplarNetwork, assembly: Assembly, found: IndexedConnection,
 
 
 def _add_sums(net: PoplarNetwork, assembly: Assembly, found: IndexedConnection, sums: str) -> None:
-    """Add what sums the private gradients of groups, and then, for each owner, what groups hold of its gradient."""
+    """Add the vertices that sum the private gradients of groups and then, for each owner, the groups' parts of its gradient."""
     label, id_, target = found.connection.label, found.connection.id, found.connection.target
     private, total = sum_private(net.costs), sum_pieces(net.costs)
     values = {
@@ -218,7 +218,7 @@ def _add_update(net: PoplarNetwork, assembly: Assembly, found: IndexedConnection
 def _shown(
     net: PoplarNetwork, assembly: Assembly, found: IndexedConnection, role: str, prefix: str, what: str, order: int, *, writable: bool
 ) -> None:
-    """Show weights and biases, or what belongs to them, to the host."""
+    """Make weights and biases, or values that belong to them, visible to the host."""
     connection, weights, elements = found.connection, found.map.weights, found.map.elements
     learned = {op.parameter for op in net.program.update}
     suffix = f"_{what}" if role in ("MOMENT", "SETTING") else ""
@@ -237,20 +237,20 @@ def _shown(
 
 
 def table_values(connection: str, index: int, form: TableForm) -> Values:
-    """The tables of a target's vertex."""
+    """Return the fields of the tables of a target's vertex."""
     side = f"{connection}_in"
     rows: Values = {f"keys{index}": f"{side}_keys[b.group]"} if form.keyed else {f"low{index}": f"{side}.low(b)"}
     return _table_values(side, index, form) | rows | {f"span{index}": f"{side}.span(b)"}
 
 
 def gradient_values(link: BlockLink) -> Values:
-    """The block's private sums of weight gradients, and how many they are."""
+    """Return the fields of the block's private sums of weight gradients, and their number."""
     id_, i = link.link.id, link.index
     return {f"gradient{i}": f"d_{id_}_theta[b.index]", f"size{i}": f"{id_}_in.size(b)"}
 
 
 def sent_choice_values(link: BlockLink) -> Values:
-    """The chosen entries of a maximum, which its source reads."""
+    """Return the field of a maximum's chosen entries, which its source reads."""
     id_, i = link.link.id, link.index
     best: Values = {} if link.link.events else {f"best{i}": f"{id_}_best[b.index]"}
     return {f"chosen{i}": f"{id_}_chosen[b.index]", **best, f"winner{i}": f"Layout::own({id_}_winner, b)"}
@@ -272,7 +272,7 @@ def _run_columns(form: TableForm) -> tuple[str, ...]:
 
 
 def table_body(net: PoplarNetwork, connection: str, index: int, *, source: bool = False) -> Body:
-    """Template data of an indexed connection besides the fields."""
+    """Return the template data of an indexed connection in addition to its fields."""
     found = net.indexed[connection]
     tables = found.source if source else found.target
     assert tables is not None

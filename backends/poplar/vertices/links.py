@@ -10,7 +10,7 @@ from snnc.backends.poplar.parts import Body, Values
 from snnc.backends.poplar.vertices.counting import BLOCK, TRIPS, counted
 from snnc.backends.poplar.vertices.indexed import gradient_values, sent_choice_values, table_body, table_values
 from snnc.compiler.ir.step_program import ConnectionInfo
-from snnc.compiler.tiles.vertices.block_vertices import BlockLink
+from snnc.compiler.tiles.codelets.block_vertices import BlockLink
 from snnc.compiler.tiles.vertices.loops import LoopsByPlace
 
 

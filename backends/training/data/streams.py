@@ -1,4 +1,4 @@
-"""Batches as they come: from a DataLoader, a list, a generator."""
+"""Batches from a DataLoader, a list or a generator, in the given order."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from snnc.backends.training.plan import BatchSchedule
 class StreamBatches:
     """Batches ``(x, y)`` in the order in which they come; see :class:`~snnc.backends.training.data.batches.TrainingData`.
 
-    A resumed training iterates the stopped epoch again and passes the batches that are trained already. It compares their labels, so a
-    stream that gives others than before is noticed.
+    A resumed training iterates the stopped epoch again and skips the batches that are already trained. It compares their labels, so a
+    stream that does not repeat the same batches is detected.
 
     Parameters
     ----------

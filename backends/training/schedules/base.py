@@ -1,4 +1,4 @@
-"""A schedule: a number for each update of a training."""
+"""A schedule: a number for each update of a training run."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class TrainingPosition:
     Attributes
     ----------
     update
-        Updates so far, those of earlier epochs included.
+        Updates so far, including those of earlier epochs.
     epoch
         Epochs so far; None: unknown.
     batches
@@ -42,7 +42,7 @@ class TrainingPosition:
 class Schedule(ABC):
     """A number for each update; also a plain function: ``schedule(update)``.
 
-    A schedule whose length is given in epochs, and a :class:`Plateau`, have values only in a training, which knows how many updates an
+    A schedule whose length is given in epochs, and a :class:`Plateau`, have values only in a training run, which knows how many updates an
     epoch has and what the validation losses are.
     """
 
@@ -117,7 +117,7 @@ def check_numbers(schedule: Schedule, *names: str, least: float = -math.inf) -> 
     Raises
     ------
     ScheduleError
-        With the field at fault.
+        A field is wrong; the message names it.
     """
     for name in names:
         value = getattr(schedule, name)

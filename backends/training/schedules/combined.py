@@ -1,4 +1,4 @@
-"""Schedules around another one."""
+"""Schedules that modify another schedule."""
 
 from __future__ import annotations
 

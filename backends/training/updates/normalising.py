@@ -1,11 +1,11 @@
-"""Training of networks with batch normalisation: the statistics of a batch are found before its gradients are.
+"""Training of networks with batch normalisation: the statistics of a batch are computed before its gradients.
 
 The layers that a normalisation reads do not depend on it, so an update runs in passes of the whole program:
 
 1. For each level of normalisations, in the order of the data: run forward, with the statistics of earlier levels; compute this level's.
 2. For each level, from the last one: run forward and backward; the gradients of its gains and biases are the sums that the gradient
    through its statistics needs (:mod:`snnc.compiler.neurons.library.batch_norm`). With statistics of each step, these sums come from the
-   adjoints of what is normalised, which the target keeps.
+   adjoints of the normalised values, which the target stores.
 3. Run forward and backward again with all of them, and update.
 
 With L levels these are 2 L + 1 forward and L + 1 backward passes. Each pass is an ordinary one, so every target that separates gradients
@@ -63,7 +63,7 @@ class _NormLayer:
 
 
 class _Update:
-    """The values of one update: what was measured, and the inputs that carry statistics of each step."""
+    """The values of one update: the measured statistics, and the inputs that carry statistics of each step."""
 
     def __init__(self, inputs: Mapping[str, Array], values: Mapping[str, Array]) -> None:
         self.inputs = dict(inputs)
@@ -85,7 +85,7 @@ def check_normalised(program: StepProgram, target: str) -> None:
     Raises
     ------
     NormalisationError
-        There is one, and an optimizer.
+        There is a batch normalisation, and an optimizer.
     """
     if trains_normalised(program):
         name = next(p.label for p in program.populations if is_batch_norm(p.model))
@@ -197,7 +197,7 @@ class NormalisingEngine(EngineWrapper[SplitEngine]):
         )
 
     def _filled(self, inputs: Mapping[str, Array], leading: int = 2) -> dict[str, Array]:
-        """Return `inputs`, and zeros for statistics of each step: the parameters alone count."""
+        """Return `inputs`, with zeros for the statistics of each step, so that only the parameters count."""
         sizes = next(iter(inputs.values())).shape[:leading]
         return {**inputs} | {id_: np.zeros((*sizes, *layer.shape), np.float32) for layer in self._layers for id_ in layer.inputs}
 

@@ -17,7 +17,7 @@ Metric: TypeAlias = str | Callable[[Array, Array], float]
 """``"accuracy"``, ``"top_3"``, ``"confusion"``, ``"per_class"``, ``"f1"``, ``"spikes"``; or a function of scores [samples, classes] and
 targets."""
 SPIKES: Final = "spikes"
-"""The metric of the spikes of each layer, which gives a number for each: ``spikes_<label>``."""
+"""The metric that counts the spikes of each layer, a number per layer: ``spikes_<label>``."""
 Value: TypeAlias = float | npt.NDArray[np.floating]
 
 
@@ -117,7 +117,7 @@ def value_of(name: str, metric: Metric, scores: Array, targets: Array) -> Value:
 
 
 def are_classes(targets: Array) -> bool:
-    """Return whether targets are class indices, one a sample."""
+    """Return whether targets are class indices, one per sample."""
     return targets.ndim == 1 and targets.dtype.kind in "iu"
 
 

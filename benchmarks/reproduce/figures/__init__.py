@@ -6,16 +6,26 @@ from typing import Final
 
 from snnc.benchmarks.reproduce.figure import Figure
 from snnc.benchmarks.reproduce.figures import (
+    accuracy,
     activity,
     batch,
+    capacity,
+    convergence,
+    depth,
+    efficiency,
     emulated,
     energy,
     gpu,
     layers,
+    learning_curves,
     memory,
     neuron_models,
     neurons_per_tile,
+    population_codes,
+    precision,
     scaling,
+    strong_scaling,
+    tile_map,
 )
 
 FIGURES: Final[tuple[Figure, ...]] = (
@@ -24,10 +34,24 @@ FIGURES: Final[tuple[Figure, ...]] = (
     gpu.FIGURE,
     neurons_per_tile.FIGURE,
     scaling.FIGURE,
+    strong_scaling.FIGURE,
+    efficiency.FIGURE,
     batch.FIGURE,
     memory.FIGURE,
+    tile_map.FIGURE,
+    accuracy.FIGURE,
+    convergence.STROKES,
+    convergence.WORDS,
+    depth.FIGURE,
+    convergence.SCHEDULE,
+    capacity.FIGURE,
     emulated.FIGURE,
     energy.FIGURE,
     neuron_models.FIGURE,
+    precision.TIME,
+    precision.MEMORY,
+    population_codes.ACCURACY,
+    population_codes.TIME,
+    learning_curves.FIGURE,
 )
 """All figures."""

@@ -1,46 +1,70 @@
-"""Joules of a training step on an IPU and on a GPU: at most, by the power of a device, and of the products alone in an old process."""
+"""Joules of a training step on an IPU, a GPU and a processor: at most, by the power of a device, and from counts in an old process."""
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
-from snnc.benchmarks.nets import benchmark
-from snnc.benchmarks.reproduce.energy import energies, product_joules, synaptic_work
+from snnc.benchmarks.reproduce.energy import energies, processor_joules, product_joules
+from snnc.benchmarks.reproduce.energy_counts import ENERGY_NETS, QUICK_NETS, counts_of
 from snnc.benchmarks.reproduce.figure import Figure, Point, Results, Row, why_missing
-from snnc.benchmarks.reproduce.figures.gpu import NETS
-from snnc.benchmarks.reproduce.figures.plans import plan_row
+from snnc.benchmarks.reproduce.figures.gpu import OTHER, matched_row, problem_differs
 from snnc.benchmarks.reproduce.measured import measured_steps
 
 PROGRAMS: Final = {True: "products of spikes alone", False: "products of all values alone"}
+PROCESSOR: Final = "processor, products of spikes with instructions, caches and memory, at energies of 45 nm (predicted)"
+
+
+def counts_row(net: str) -> Row:
+    """Return the row that counts products and moved words."""
+    return Row("energy counts", {"name": net})
 
 
 def rows(quick: bool) -> tuple[Row, ...]:
-    """Return the networks that a GPU was measured with, on an IPU."""
-    del quick
-    return tuple(plan_row(net) for net in NETS)
+    """Return the networks that a GPU was measured with, on an IPU, and their counts."""
+    nets = QUICK_NETS if quick else ENERGY_NETS
+    return (*map(matched_row, nets), *map(counts_row, nets))
 
 
 def points(results: Results) -> tuple[Point, ...]:
     """Return bounds from powers and times, and from counted products."""
+    found = [point for net in ENERGY_NETS for point in (*_upper(net, results), *_counted(net, results))]
+    return tuple(found)
+
+
+def _upper(net: str, results: Results) -> list[Point]:
     known, found = energies(), []
-    for net in NETS:
-        result = results.get(plan_row(net).key)
-        if result is not None:
-            joules = 1e-3 * result["step_ms"] * known.watts["GC200"] if result.get("fits") else None
-            note = why_missing(result) or f"{known.watts['GC200']:g} W for {result['step_ms']:.3g} ms (predicted). {known.sources['GC200']}"
-            series = "IPU, snnc's program: its share of the machine's power (upper bound, predicted)"
-            found.append(Point(series, "predicted", net, joules, note))
-        case = benchmark(net)
-        for events, words in PROGRAMS.items() if result is not None and result.get("fits") else ():
-            products = product_joules(synaptic_work(case, events=events), known, events=events)
-            note = f"{known.sources['addition']}; {known.sources['access']}"
-            found.append(Point(f"{words}, at energies of 45 nm (predicted)", "predicted", net, products, note))
+    result = results.get(matched_row(net).key)
+    if result is not None:
+        joules = 1e-3 * result["step_ms"] * known.watts["GC200"] if result.get("fits") else None
+        note = why_missing(result) or f"{known.watts['GC200']:g} W for {result['step_ms']:.3g} ms (predicted). {known.sources['GC200']}"
+        series = "IPU, snnc's program: its share of the machine's power (upper bound, predicted)"
+        found.append(Point(series, "predicted", net, joules, note))
     for step in measured_steps():
-        if "H100" in step.device:
+        if "H100" in step.device and step.net == net:
             note = f"{known.watts['H100']:g} W for {step.ms:g} ms (measured {step.date}, {step.device}). {known.sources['H100']}"
             series = f"GPU, {step.program}: the module's limit (upper bound, predicted)"
-            found.append(Point(series, "predicted", step.net, 1e-3 * step.ms * known.watts["H100"], note))
-    return tuple(sorted(found, key=lambda point: NETS.index(str(point.x))))
+            x = net + (OTHER if problem_differs(step, results) else "")
+            found.append(Point(series, "predicted", x, 1e-3 * step.ms * known.watts["H100"], note))
+    return found
+
+
+def _counted(net: str, results: Results) -> list[Point]:
+    known = energies()
+    result: Any = results.get(counts_row(net).key)
+    if result is None:
+        return []
+    if why_missing(result):
+        return [Point(PROCESSOR, "predicted", net, None, why_missing(result))]
+    found = []
+    for events, words in PROGRAMS.items():
+        note = f"{known.sources['addition']}; {known.sources['multiplication']}; {known.sources['access']}"
+        joules = product_joules(counts_of(result, events=events), known, events=events)
+        found.append(Point(f"{words}, at energies of 45 nm (predicted)", "predicted", net, joules, note))
+    note = (
+        f"{result['moved_words']:,.0f} words of memory; {known.sources['cache']}; {known.sources['instruction']}; {known.sources['memory']}"
+    )
+    joules = processor_joules(counts_of(result, events=True), result["moved_words"], known)
+    return [*found, Point(PROCESSOR, "predicted", net, joules, note)]
 
 
 FIGURE: Final = Figure(
@@ -50,7 +74,8 @@ FIGURE: Final = Figure(
     "Joules, lower is better; all predicted, no power was measured. Upper bounds: the power limit of a device times a step, predicted for "
     "the IPU and measured for the GPU; the IPU's share includes its machine, the GPU's excludes its host. Products: published energies of "
     "32-bit additions, multiplications and accesses to small memories at 45 nm times the products of dense connections, without neurons, "
-    "optimiser and moved data. Chips of newer processes take less: these are no bound for them.",
+    "optimiser and moved data. Processor: the products of spikes with the energy of instructions (eight products share one), of a cache of "
+    "1 MB and of main memory for the past and the optimiser. Chips of newer processes take less: these are no bound for them.",
     "network",
     "joules a training step",
     rows,

@@ -2,48 +2,85 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
+from snnc.benchmarks.conditions import Conditions, conditions_differ
 from snnc.benchmarks.log import logged_runs
 from snnc.benchmarks.reproduce.figure import Figure, Point, Results, Row, why_missing
-from snnc.benchmarks.reproduce.figures.plans import SERIES, SNNC, plan_row
-from snnc.benchmarks.reproduce.measured import measured_steps
+from snnc.benchmarks.reproduce.measured import MeasuredStep, measured_steps
 
-NETS: Final = ("w1", "w1-ff", "w2", "logged-h2-a5")
+NETS: Final = ("w1-5", "w1-ff-5", "w3-5", "w2-5", "conv-3", "logged-h2-a5")
+QUICK: Final = ("w1-5", "w1-ff-5", "logged-h2-a5")
+OTHER: Final = ", other weights"
+"""End of the name of a column whose numbers were measured with other weights, data or activity than the prediction's."""
+IPU: Final = "IPU, snnc's exact program (predicted)"
+
+
+def matched_row(net: str) -> Row:
+    """Return the row of a network at the weights, data and activity that GPUs are measured with."""
+    return Row("matched", {"name": net})
 
 
 def rows(quick: bool) -> tuple[Row, ...]:
     """Return the networks that a GPU was measured with, on an IPU."""
-    del quick
-    return tuple(plan_row(net) for net in NETS)
+    return tuple(matched_row(net) for net in (QUICK if quick else NETS))
 
 
 def points(results: Results) -> tuple[Point, ...]:
     """Return milliseconds of a step: a series for each program and device."""
+    return points_of(results, measured_steps())
+
+
+def points_of(results: Results, measured: Sequence[MeasuredStep]) -> tuple[Point, ...]:
+    """Return the points with measured steps that a caller gives.
+
+    A measured step stands in the column of a prediction only if both have the same weights, data and activity.
+    """
     found = []
     for net in NETS:
-        result = results.get(plan_row(net).key)
+        result = results.get(matched_row(net).key)
         if result is not None:
             ms = result["step_ms"] if result.get("fits") else None
-            found.append(Point(SERIES[SNNC], "predicted", net, ms, why_missing(result), {"net": net}))
+            found.append(Point(IPU, "predicted", net, ms, why_missing(result), {"net": net} | _about(result)))
     found += [
-        Point("IPU, the paper's program (published log)", "published", run.name, run.logged_ms) for run in logged_runs() if run.name in NETS
+        Point("IPU, the paper's program (published log)", "published", run.name, run.logged_ms, "its activity was not recorded")
+        for run in logged_runs()
+        if run.name in NETS
     ]
-    for step in measured_steps():
-        about = {"device": step.device, "date": step.date, "commit": step.commit}
-        series = f"GPU, {step.program} (measured)"
-        found.append(Point(series, "measured", step.net, step.ms, f"{step.device}, {step.date}, commit {step.commit}", about))
-    return tuple(sorted(found, key=lambda point: NETS.index(str(point.x))))
+    for step in measured:
+        about = {"device": step.device, "date": step.date, "commit": step.commit, "conditions": step.conditions.to_data()}
+        wrong = problem_differs(step, results)
+        note = f"{step.device}, {step.date}, commit {step.commit}" + (f"; not the problem of the IPU's column: {wrong}" if wrong else "")
+        x = step.net + (OTHER if wrong else "")
+        found.append(Point(f"{step.processor}, {step.program} (measured)", "measured", x, step.ms, note, about))
+    return tuple(sorted(found, key=lambda point: (NETS.index(str(point.x).removesuffix(OTHER)), str(point.x).endswith(OTHER))))
+
+
+def problem_differs(step: MeasuredStep, results: Results) -> str:
+    """Return what differs from the prediction's conditions; without a prediction, from those of the network's other measurements."""
+    result = results.get(matched_row(step.net).key, {})
+    if "conditions" in result:
+        return conditions_differ(step.conditions, Conditions.from_data(result["conditions"]))
+    usual = next(other.conditions for other in measured_steps() if other.net == step.net)
+    return conditions_differ(step.conditions, usual)
+
+
+def _about(result: object) -> dict[str, object]:
+    conditions = result.get("conditions") if isinstance(result, dict) else None
+    return {"conditions": conditions} if conditions else {}
 
 
 FIGURE: Final = Figure(
     "gpu",
     "2311.04386",
     "A training step on an IPU and on a GPU",
-    "Milliseconds, lower is better. W1: one recurrent layer of 512, batch 64, T = 250; W1-ff without recurrence; W2: 1,024 and "
-    "1,024; the logged network of "
-    "two hidden layers at 5 %. The prototype is a hand-written CUDA program for one network. GPU rows were measured on the date and "
-    "device that their points name.",
+    "Milliseconds, lower is better. W1: one recurrent layer of 256 neurons, T = 100, batch 64; W1-ff without recurrence; W3 with batch "
+    "1; W2: two recurrent layers of 1,024, T = 250, batch 64; conv: two convolutions; the number is the percentage of inputs that spike. "
+    "Last the logged network of two hidden layers at 5 %. All numbers of a column have the same weights, the same data and so the same "
+    "activity (the JSON file has hashes and activities; the CPU is two cores); no program drops spikes, but the published one. Columns "
+    "with other weights are apart: the prototype is a hand-written CUDA program for one network, which multiplies all values, so its "
+    "time does not depend on activity.",
     "network",
     "ms a training step",
     rows,

@@ -5,22 +5,23 @@ from __future__ import annotations
 from typing import Final
 
 from snnc.benchmarks.reproduce.figure import Figure, Point, Results, Row, why_missing
-from snnc.benchmarks.reproduce.neuron_models import MODELS
+from snnc.benchmarks.reproduce.neuron_models import MODELS, Precision
 
 BATCHES: Final = (16, 32, 64, 128, 256)
-QUICK: Final = (128,)
+QUICK: Final = (64, 128)
+QUICK_MODELS: Final = tuple(model for model in MODELS if model not in ("SConv2dLSTM", "Lapicque", "Alpha"))
 QUOTED: Final = 60_000
 """Samples/s of Leaky at batch 128 in the paper's public repository."""
 
 
-def neuron_row(model: str, batch: int) -> Row:
-    """Return the row of one neuron model and batch."""
-    return Row("neuron", {"model": model, "batch": batch})
+def neuron_row(model: str, batch: int, precision: Precision = "float32") -> Row:
+    """Return the row of one neuron model, batch and precision."""
+    return Row("neuron", {"model": model, "batch": batch, "precision": precision})
 
 
 def rows(quick: bool) -> tuple[Row, ...]:
     """Return each model at each batch."""
-    return tuple(neuron_row(model, batch) for model in MODELS for batch in (QUICK if quick else BATCHES))
+    return tuple(neuron_row(model, batch) for model in (QUICK_MODELS if quick else MODELS) for batch in (QUICK if quick else BATCHES))
 
 
 def points(results: Results) -> tuple[Point, ...]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from itertools import pairwise
 from typing import Any, Final
 
-from snnc.benchmarks.nets import benchmark
+from snnc.benchmarks.nets import benchmark, same_network
 from snnc.benchmarks.reproduce.figure import Kind, Point, Results, Row, why_missing
 from snnc.compiler.machines import load_target
 
@@ -21,16 +21,18 @@ SERIES: Final[dict[str, str]] = {
 """Label of each strategy."""
 
 
-def plan_row(net: str, strategy: str = SNNC, target: str | None = None) -> Row:
-    """Return the row of a benchmark network that one strategy maps."""
-    return Row("plan", {"name": net, "strategy": strategy} | ({"target": target} if target else {}))
+def plan_row(net: str, strategy: str = SNNC, chips: int | None = None) -> Row:
+    """Return the row of a benchmark network that one strategy maps, on its own number of chips or on `chips`."""
+    return Row("plan", {"name": same_network(net), "strategy": strategy} | ({"chips": chips} if chips else {}))
 
 
-def throughput(results: Results, places: Iterable[tuple[float | str, str]], strategy: str, series: str | None = None) -> list[Point]:
+def throughput(
+    results: Results, places: Iterable[tuple[float | str, str]], strategy: str, series: str | None = None, chips: int | None = None
+) -> list[Point]:
     """Return the samples/s of networks, one (x, net) each, that `strategy` maps."""
     found = []
     for x, net in places:
-        result = results.get(plan_row(net, strategy).key)
+        result = results.get(plan_row(net, strategy, chips).key)
         if result is not None:
             found.append(plan_point(x, result, series or SERIES[strategy]))
     return found

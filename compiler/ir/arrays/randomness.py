@@ -20,7 +20,7 @@ class Stream(np.random.Generator):
     Parameters
     ----------
     seed
-        As of :func:`numpy.random.default_rng`.
+        As for :func:`numpy.random.default_rng`.
     """
 
     # The signatures are numpy's, as far as snnc uses them.

@@ -20,11 +20,11 @@ import numpy.typing as npt
 
 from snnc.compiler.ir.arrays.sizes import FLOAT
 from snnc.compiler.ir.plan import BusPlan, LayerFlow, Plan, PlanTraffic, Relay
-from snnc.compiler.tiles.exchange.chip_links import Flows, Routes
+from snnc.compiler.machines.chip_links import Flows, Routes
+from snnc.compiler.tiles.blocks.grouping import mask_unit
 from snnc.compiler.tiles.exchange.places import BatchGroup, LayerPlace, LayerPlaces, locate
-from snnc.compiler.tiles.network import MappedNetwork, learned_elements
-from snnc.compiler.tiles.placement.grouping import mask_unit
-from snnc.compiler.tiles.relays.buses import whole_words
+from snnc.compiler.tiles.mapped.network import MappedNetwork, learned_elements
+from snnc.compiler.tiles.schedule.buses import whole_words
 
 Floats = npt.NDArray[np.float64]
 Span: TypeAlias = tuple[int, int]
@@ -58,7 +58,7 @@ class StepTraffic:
     by_kind
         The same for each kind.
     links
-        Bytes that chips send to other chips, for each kind; see :class:`snnc.compiler.tiles.exchange.chip_links.Flows`.
+        Bytes that chips send to other chips, for each kind; see :class:`snnc.compiler.machines.chip_links.Flows`.
     """
 
     nodes: tuple[str, ...]
@@ -348,7 +348,7 @@ def _shared(first: int, count: int, other: int, others: int) -> int:
 
 
 def _wanted(group: BatchGroup, received: dict[int, tuple[Span, ...]]) -> dict[Span, list[int]]:
-    """Samples that tiles of `group` have not `received` yet, and the tiles; notes that they receive them."""
+    """Samples that tiles of `group` have not `received` yet, and the tiles; marks them as received."""
     alike: dict[tuple[Span, ...], list[int]] = defaultdict(list)
     for tile in group.tiles.tolist():
         alike[received.get(tile, ())].append(tile)

@@ -18,11 +18,11 @@ from typing import Final, TypeAlias
 import numpy as np
 
 from snnc.compiler.ir.arrays.sizes import FLOAT
+from snnc.compiler.tiles.blocks.grouping import Ints, ceil_div, column_groups, split
+from snnc.compiler.tiles.blocks.tile_range import TileRange
 from snnc.compiler.tiles.cycles.load import Load
 from snnc.compiler.tiles.exchange.traffic import ExchangeTraffic, Layout
-from snnc.compiler.tiles.network import Link
-from snnc.compiler.tiles.placement.grouping import Ints, ceil_div, column_groups, split
-from snnc.compiler.tiles.placement.tile_range import TileRange
+from snnc.compiler.tiles.mapped.network import Link
 from snnc.compiler.tiles.problem import MappingProblem
 from snnc.compiler.tiles.vertices.parameter_vertices import pack_rows
 
@@ -45,7 +45,7 @@ class Packing:
     source, target
         Tile ranges of the two populations.
     bundles
-        Number of runs of tiles into which :func:`snnc.compiler.tiles.placement.grouping.split` cuts a replica of the target.
+        Number of runs of tiles into which :func:`snnc.compiler.tiles.blocks.grouping.split` cuts a replica of the target.
     """
 
     inputs: int

@@ -8,8 +8,11 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from snnc.compiler.tiles.blocks.blocks import cut_key
+from snnc.compiler.tiles.blocks.grouping import Floats, Ints, ceil_div, column_groups
+from snnc.compiler.tiles.blocks.tile_range import TileRange
 from snnc.compiler.tiles.cycles.load import Load, Work
-from snnc.compiler.tiles.cycles.superstep import SuperstepDraft
+from snnc.compiler.tiles.exchange.indexed_traffic import gradients_to_owners, owned_by, owned_work
 from snnc.compiler.tiles.exchange.traffic import (
     ExchangeTraffic,
     Layout,
@@ -21,13 +24,10 @@ from snnc.compiler.tiles.exchange.traffic import (
 from snnc.compiler.tiles.gradients.norm import norm_steps, squared_shares
 from snnc.compiler.tiles.gradients.packing import rows_to_bundles
 from snnc.compiler.tiles.gradients.parameter_copies import numbers_to_readers, weights_to_replicas, weights_to_sources
-from snnc.compiler.tiles.indexed.indexed_traffic import gradients_to_owners, owned_by, owned_work
+from snnc.compiler.tiles.mapped.network import Layer, LearnedRows, learned_parameters, learned_scalars
 from snnc.compiler.tiles.memory.lifetimes import PACKED
-from snnc.compiler.tiles.network import Layer, LearnedRows, learned_parameters, learned_scalars
-from snnc.compiler.tiles.placement.blocks import cut_key
-from snnc.compiler.tiles.placement.grouping import Floats, Ints, ceil_div, column_groups
-from snnc.compiler.tiles.placement.tile_range import TileRange
 from snnc.compiler.tiles.problem import MappingProblem
+from snnc.compiler.tiles.supersteps.superstep import SuperstepDraft
 from snnc.compiler.tiles.vertices.parameter_vertices import squares, sum_pieces, sum_private, summands, update, update_half
 from snnc.compiler.tiles.vertices.vertex_spec import VertexSpec
 

@@ -144,7 +144,7 @@ class IndexTables:
 
     @property
     def numbers(self) -> Ints:
-        """How many numbers the tables of each group have."""
+        """Number of entries in each group's tables."""
         return np.diff(self.row_start) + np.diff(self.key_start) + (2 if self.single else 3) * self.runs
 
 

@@ -1,1 +1,1 @@
-"""The tiles of each population, and the search for them."""
+"""Placements: how many tiles each population takes, which of them it shares, and balanced ranges of tiles."""

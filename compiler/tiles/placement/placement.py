@@ -17,11 +17,11 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
+from snnc.compiler.tiles.blocks.cut import Cut
+from snnc.compiler.tiles.blocks.grouping import neurons_per_tile, split
+from snnc.compiler.tiles.blocks.tile_range import TileRange
 from snnc.compiler.tiles.placement.balance import AllocationTable, AllocationTables, Balance
 from snnc.compiler.tiles.placement.choices import Allocation, Choice
-from snnc.compiler.tiles.placement.cut import Cut
-from snnc.compiler.tiles.placement.grouping import neurons_per_tile, split
-from snnc.compiler.tiles.placement.tile_range import TileRange
 from snnc.compiler.tiles.problem import MappingProblem
 
 ROOMY: Final = 0.3
@@ -166,7 +166,7 @@ def _allot(options: Sequence[Sequence[Choice]], tables: AllocationTables, tiles:
 
 
 def _within(each: Sequence[AllocationTable], number: Sequence[int], bound: float, tiles: int) -> list[int] | None:
-    """Row of the take of each structure with the fewest tiles and at most `bound` cycles per tile; None if `tiles` do not suffice.
+    """Row of each structure's allocation with the fewest tiles and at most `bound` cycles per tile; None if `tiles` do not suffice.
 
     `number` is the number of populations of each structure.
     """

@@ -10,9 +10,9 @@ import numpy as np
 
 from snnc.compiler.ir.arrays.sizes import FLOAT
 from snnc.compiler.ir.plan import Relay
-from snnc.compiler.tiles.network import BusSource
-from snnc.compiler.tiles.placement.grouping import Floats, Ints, ceil_div, split
-from snnc.compiler.tiles.placement.tile_range import TileRange
+from snnc.compiler.tiles.blocks.grouping import Floats, Ints, ceil_div, split
+from snnc.compiler.tiles.blocks.tile_range import TileRange
+from snnc.compiler.tiles.mapped.network import BusSource
 from snnc.compiler.tiles.problem import MappingProblem
 from snnc.compiler.tiles.relays.relay_cycles import MaskRows, compact_work, mask_rows, windows_work
 

@@ -9,9 +9,9 @@ import numpy as np
 
 from snnc.compiler.ir.arrays.sizes import FLOAT, HALF
 from snnc.compiler.ir.segments import Segments, Streamed
-from snnc.compiler.tiles.network import BusSource, MappedNetwork
-from snnc.compiler.tiles.placement.grouping import Ints
-from snnc.compiler.tiles.relays.buses import COUNT_BYTES, id_bytes
+from snnc.compiler.tiles.blocks.grouping import Ints
+from snnc.compiler.tiles.mapped.network import BusSource, MappedNetwork
+from snnc.compiler.tiles.schedule.buses import COUNT_BYTES, id_bytes
 from snnc.compiler.tiles.schedule.schedule import TileSchedule
 
 MOST_DOUBLINGS: Final = 16

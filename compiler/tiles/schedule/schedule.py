@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from snnc.compiler.tiles.errors import NoScheduleError
-from snnc.compiler.tiles.network import MappedNetwork
+from snnc.compiler.tiles.mapped.network import MappedNetwork
 
 INPUT_STAGE: Final = -1
 """Inputs present step t from iteration ``interval * t`` on: one stage before the first population."""
@@ -88,7 +88,7 @@ def make_schedule(network: MappedNetwork) -> TileSchedule:
 
 
 FUSED: Final = 2
-"""Latency of a forward pass in which relays look for the spikes of one iteration while neurons compute the next."""
+"""Latency of a forward pass in which relays search for the spikes of one iteration while neurons compute the next."""
 
 
 def fused_schedule(network: MappedNetwork, schedule: TileSchedule) -> TileSchedule | None:

@@ -48,7 +48,7 @@ def window_loops(cost: CodeletCost, *, bits: bool, joins: bool = True, limited: 
         found += looping("scores of spikes", Amount("scores"), cost.search, "joined")
     if joins and bits:
         found += looping("ids put into bits", Amount("ids"), cost.lookup, "joined")
-        found += looping("words of bits stored", Amount("bit_words"), cost.found, "joined")
+        found += looping("words of bits stored", Amount("bit_words"), cost.table_row, "joined")
     return tuple(found)
 
 

@@ -194,7 +194,7 @@ class SumPoolConnection(Connection):
     Parameters
     ----------
     kernel
-        Size of a window: one number, or one a dimension.
+        Size of a window: one number, or one per dimension.
     stride
         Distance between windows; None for the size of the kernel.
     padding, dilation

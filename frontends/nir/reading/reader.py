@@ -1,4 +1,4 @@
-"""A NIR file -> its graph, checked node by node."""
+"""Read a NIR file as a graph, checked node by node."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ _MAX_CHAIN: Final = 4
 
 @dataclass(frozen=True)
 class States:
-    """States of one group: class -> how many steps back it is read; ``computed`` late values follow from the states."""
+    """States of one group: class -> number of steps back that it is read; ``computed`` late values follow from the states."""
 
     stored: dict[int, int]
     computed: frozenset[int]

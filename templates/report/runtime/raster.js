@@ -1,4 +1,4 @@
-// Spike rasters and activity over time, a pair of canvases a layer; many of them are drawn when they come into sight.
+// Spike rasters and activity over time, a pair of canvases per layer; if there are many, they are drawn when they become visible.
 const rastersShown = 24;
 function drawRaster(canvas, r) {
   const wide = canvas.clientWidth || 600, high = Math.max(40, Math.min(128, r.rows * 2)), pen = sharp(canvas, wide, high);

@@ -119,3 +119,56 @@ def test_check_prints_the_metrics_as_json(tmp_path, capsys):
     found = json.loads(capsys.readouterr().out)["neurobench"]
     assert found["synaptic_operations"]["Dense"] == 6 * 12
     assert 0 <= found["activation_sparsity"] <= 1
+
+
+def drawn(weight):
+    """An initialiser that gives these weights."""
+
+    class Given:
+        def draw(self, shape, fans, rng):
+            return np.asarray(weight, np.float32).reshape(shape)
+
+    return Given()
+
+
+def metrics_of(net, x, tmp_path):
+    """The metrics of a network on samples [T, B, ...]."""
+    np.savez(tmp_path / "x.npz", x=np.asarray(x, np.float32))
+    return neurobench(net.graph(), measure(net.graph(), tmp_path / "x.npz"))
+
+
+def test_a_dense_network_worked_by_hand_has_what_the_package_neurobench_prints(tmp_path):
+    """neurobench 2.3.0 on snnTorch's Leaky(beta=0): ConnectionSparsity 0.4, ActivationSparsity 0.625, 7 ACs, Dense 20."""
+    net = snnc.Network("hand")
+    x = net.input(3, "spikes", name="x")
+    a = net.population(2, snnc.LIF(0.0), name="a")
+    b = net.population(2, snnc.LIF(0.0), name="b")
+    net.connect(x, a, snnc.Dense(bias=False, init=drawn([[1, 0, 2], [0, 0, -1]])))
+    net.connect(a, b, snnc.Dense(bias=False, init=drawn([[2, 0], [2, 1]])))
+    found = metrics_of(net, [[[1, 0, 1]], [[0, 1, 1]]], tmp_path)
+    # Step 1: inputs 0 and 2 reach 1 and 2 weights that are not 0; a sends 1, 0, which reaches 2; b sends 1, 1.
+    # Step 2: inputs 1 and 2 reach 0 and 2; a gets 2, less the reset 1, and sends nothing; neither does b.
+    assert found["connection_sparsity"] == 4 / 10
+    assert found["activation_sparsity"] == 1 - 3 / 8
+    assert found["synaptic_operations"] == {"Effective_MACs": 0.0, "Effective_ACs": 1 + 2 + 2 + 0 + 2, "Dense": 2 * (6 + 4)}
+    assert found["footprint"] == 4 * (10 + 2 * len(LIF(0.0).parameters))
+
+
+@pytest.mark.parametrize(("second", "kind", "acs", "macs"), [(1.0, "spikes", 3, 0), (-0.5, "values", 0, 3)])
+def test_a_convolution_worked_by_hand_has_what_the_package_neurobench_prints(second, kind, acs, macs, tmp_path):
+    """neurobench 2.3.0: ConnectionSparsity 0.375, Dense 20, and these effective operations."""
+    net = snnc.Network("hand")
+    x = net.input((1, 3, 3), kind, name="x")
+    a = net.population((1, 2, 2), snnc.LIF(0.0), name="a")
+    b = net.population(1, snnc.LIF(0.0), name="b")
+    net.connect(x, a, snnc.Conv(1, 2, bias=False, init=drawn([[[[1, 0], [2, 0]]]])))
+    net.connect(a, b, [snnc.Flatten(), snnc.Dense(bias=False, init=drawn([[0.5, 0, 0.5, 0.5]]))])
+    image = np.zeros((1, 1, 1, 3, 3), np.float32)
+    image[0, 0, 0, 0, 0], image[0, 0, 0, 1, 1] = 1, second
+    found = metrics_of(net, image, tmp_path)
+    # The corner is read by one window through a weight of 1, the middle by two windows through 1 and 2: 3 operations. Currents of the
+    # windows are 1, 2 s, 0 and s with s in the middle; at most the second fires, whose weight of the next layer is 0.
+    assert found["connection_sparsity"] == 3 / 8
+    operations = found["synaptic_operations"]
+    assert operations["Dense"] == 4 * 4 + 4
+    assert (operations["Effective_ACs"], operations["Effective_MACs"]) == (acs, macs)

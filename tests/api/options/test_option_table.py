@@ -132,12 +132,20 @@ CELLS = {
 
 OF_CHIPS = {"batch", "calibrate", "capacity", "mode", "parts", "recompute", "streaming"}
 """Options that change a plan in another way where there are several chips; the others have the same rule and effect on one chip."""
+PLANNED = {"poptorch", "one", "several"}
+"""Columns of machines, whose networks are planned, which takes longest."""
+
+
+def is_wide(name, number, target):
+    """Machines take further values of an option as the processor does, unless plans depend on them. PopTorch has the plans of one chip."""
+    if target == "several" and name not in OF_CHIPS:
+        return True
+    return number > 0 and target in PLANNED and (name not in OF_CHIPS or target == "poptorch")
 
 
 def cells():
-    twin = lambda name, target: [pytest.mark.wide] if target == "several" and name not in OF_CHIPS else []  # noqa: E731
     return [
-        pytest.param(name, cell, target, id=f"{name}{number or ''}-{target}", marks=twin(name, target))
+        pytest.param(name, cell, target, id=f"{name}{number or ''}-{target}", marks=[pytest.mark.wide] * is_wide(name, number, target))
         for name, row in CELLS.items()
         for number, cell in enumerate(row)
         for target in TARGETS

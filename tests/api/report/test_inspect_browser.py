@@ -136,10 +136,11 @@ def test_the_timeline_marks_the_busiest_tile_and_tables_sort(tmp_path: Path) -> 
         one.page.locator("#matrix").scroll_into_view_if_needed()
         box = one.page.locator("#matrix").bounding_box()
         one.page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
-        assert "a step (predicted)" in one.page.inner_text("#hover")
+        assert "per step (predicted)" in one.page.inner_text("#hover")
         silent(one)
 
 
+@pytest.mark.representative("True")
 @pytest.mark.parametrize("dark", [False, True])
 def test_the_page_of_23552_tiles_with_200_layers_in_replicas_works(tmp_path: Path, dark: bool) -> None:
     plan = made_plan("pod16", layers=200, replicas=2)

@@ -16,6 +16,7 @@ from snnc.compiler.lowering.lower import lower
 CASES = [("stochastic", SGD(0.05), 2), ("nearest", SGD(0.05, 0.9), 3), ("master", Adam(1e-3), 1)]
 
 
+@pytest.mark.representative("stochastic-*", "master-*")
 @pytest.mark.parametrize(("kind", "optimizer", "threads"), CASES)
 def test_updates_equal_those_of_the_reference(kind, optimizer, threads):
     """A float32 update may differ in its last bits; it then may go to the other neighbour, which is rare."""

@@ -36,6 +36,7 @@ def products(tmp_path_factory):
     return folder / "check"
 
 
+@pytest.mark.representative("(2, 5, 3)-*", "(3, 33, 20)-*", "(70, 100, 20)-*", "(33, 300, 7)-*")
 @pytest.mark.parametrize("order", ["forwards", "backwards"])
 @pytest.mark.parametrize("sizes", SIZES, ids=str)
 def test_products_of_many_rows_are_those_of_the_definition(products, sizes, order, monkeypatch):

@@ -45,6 +45,7 @@ def assert_equal_bits(found, wanted):
         np.testing.assert_array_equal(found[name], value, err_msg=name)
 
 
+@pytest.mark.representative("recurrent")
 @pytest.mark.parametrize("name", ["recurrent", "convolutional"])
 def test_the_bits_do_not_depend_on_the_teams_nor_on_the_order_of_threads(name, monkeypatch):
     program = program_of(name)
@@ -133,6 +134,7 @@ def test_the_program_refuses_what_does_not_fit():
             engine.session.run()
 
 
+@pytest.mark.representative("recurrent-4", "delayed-3")
 @pytest.mark.parametrize(("name", "every"), [("recurrent", 4), ("delayed", 3), ("recurrent", 50)])
 def test_gradients_are_cut_where_the_reference_cuts_them(name, every):
     program = replace(program_of(name), truncate=every)

@@ -50,6 +50,7 @@ def agrees(said):
     return said["wrong"] == 0 and said["fired"] > 0 and said["v"] < 1e-6 and said["deltas"] < 1e-5
 
 
+@pytest.mark.representative("0-1-*", "1-*")
 @pytest.mark.parametrize("order", ["", "backwards"])
 @pytest.mark.parametrize("delay", [1, 2])
 @pytest.mark.parametrize("shape", [0, 1])
@@ -58,6 +59,7 @@ def test_a_block_alone_agrees_with_float64(program, shape, delay, order):
         assert agrees(found(program(20, delay), shape, batch, *segments, order=order))
 
 
+@pytest.mark.representative("0-1-*", "1-*", "2-*")
 @pytest.mark.parametrize("order", ["", "backwards"])
 @pytest.mark.parametrize("delay", [1, 2])
 @pytest.mark.parametrize("shape", [0, 1, 2])
@@ -66,11 +68,13 @@ def test_clusters_agree_with_float64(program, shape, delay, order):
         assert agrees(found(program(100, delay, PAIRS), shape, batch, *segments, order=order))
 
 
+@pytest.mark.representative("256-*")
 @pytest.mark.parametrize(("size", "shape"), [(256, 0), (256, 1), *sampled([(100, 1), (300, 0)], 2)])
 def test_shapes_of_a_size_agree_with_float64(program, size, shape):
     assert agrees(found(program(size), shape, 3, 2, 2))
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("shape", sampled([0, 1], 2))
 def test_clusters_of_sixteen_blocks_agree_with_float64(program, shape):
     """Where weights leave no room for two slots of the exchange, blocks say when they have read."""
@@ -91,6 +95,7 @@ def test_few_samples_share_a_cluster_and_many_take_blocks_of_their_own(program):
     assert [many[way] for way in ("forward", "back")] == ["tensor cores, single blocks, 8 samples each"] * 2
 
 
+@pytest.mark.representative("MmaShape<Way, 8, 1, 8>-*")
 @pytest.mark.parametrize(
     ("shapes", "batch", "forward", "back"),
     [
@@ -105,6 +110,7 @@ def test_seconds_are_predicted_as_a_like_kernel_took_them_on_an_h100(program, sh
     assert said["back_seconds"] == pytest.approx(back * 1e-6, rel=0.2)
 
 
+@pytest.mark.representative("20", "100", "256", "700")
 @pytest.mark.parametrize("size", [20, 100, 256, 300, 700])
 def test_estimates_predict_a_core_as_the_program_does_that_chooses_it(program, size):
     for batch in (1, 9, 64, 1024):

@@ -28,7 +28,7 @@ from snnc.compiler.losses import parse_loss
 from snnc.compiler.losses.optimizers import Adam
 from snnc.compiler.lowering.lower import lower
 from snnc.compiler.neurons.library import LIF
-from snnc.compiler.tiles.losses import LossShape
+from snnc.compiler.tiles.mapped.losses import LossShape
 from snnc.compiler.tiles.mapper import make_plan
 
 SOURCES = ("host.cpp", "codelets.cpp")
@@ -39,6 +39,7 @@ def code_of(text):
     return re.sub(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"', " ", text, flags=re.S)
 
 
+@pytest.mark.representative("*-hostile", "codelets*")
 @pytest.mark.parametrize("name", ["hostile", "exact several inputs"])
 @pytest.mark.parametrize("source", SOURCES)
 def test_sources_compile_without_a_warning(name, source):
@@ -224,6 +225,7 @@ def test_a_library_of_others_is_refused(tmp_path):
         NativeSession(prefix() / "lib" / "libpoplar.so", tmp_path)
 
 
+@pytest.mark.representative("recurrent", "lstm")
 @pytest.mark.parametrize("name", ["recurrent", "lstm", "learnable"])
 def test_the_emulator_counts_about_the_cycles_that_the_plan_predicts(name):
     case = project(name)

@@ -17,7 +17,7 @@ except ImportError as error:
     ) from error
 
 LIBRARY = "SNNC_OPERATION_LIBRARY"
-"""Environment variable: the library to load in place of build/libspiking_network.so."""
+"""Environment variable: the library to load instead of build/libspiking_network.so."""
 
 
 def _load():
@@ -31,7 +31,7 @@ _LOADED = _load()
 
 
 def run_operation(tensors):
-    """Return the records of the network, [batch, steps, ...] each; `tensors` holds its inputs, parameters and states by name."""
+    """Return the records of the network, each [batch, steps, ...]; `tensors` has its inputs, parameters and states by name."""
     found = NETWORK["operation_outputs"]
     return poptorch.custom_op(
         [tensors[name] for name in NETWORK["operation_inputs"]],

@@ -1,0 +1,70 @@
+"""What the columns of a row must share: weights, data, and the activity that these give."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from snnc.compiler.ir.graph import Array
+
+TOLERANCE: Final = 0.05
+"""Largest relative difference of activities that are called the same."""
+DIGITS: Final = 16
+"""Hexadecimal digits of a hash."""
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """The problem that a number belongs to.
+
+    Attributes
+    ----------
+    weights, data
+        Hashes of the initial weights and biases, and of the inputs and labels, see :func:`digest`.
+    activity
+        Spikes a value and step over the whole batch, by name of the input or population.
+    """
+
+    weights: str
+    data: str
+    activity: Mapping[str, float]
+
+    def to_data(self) -> dict[str, Any]:
+        """Return it as JSON data."""
+        return {"weights": self.weights, "data": self.data, "activity": dict(self.activity)}
+
+    @staticmethod
+    def from_data(data: Mapping[str, Any]) -> Conditions:
+        """Undo :meth:`to_data`."""
+        return Conditions(str(data["weights"]), str(data["data"]), {str(name): float(rate) for name, rate in data["activity"].items()})
+
+
+def digest(arrays: Mapping[str, Array]) -> str:
+    """Return a hash of names, shapes and values; values are taken as float32, spikes and labels too."""
+    found = hashlib.sha256()
+    for name, array in sorted(arrays.items()):
+        values = np.ascontiguousarray(array, dtype="<f4")
+        found.update(f"{name} {values.shape};".encode())
+        found.update(values.tobytes())
+    return found.hexdigest()[:DIGITS]
+
+
+def conditions_differ(one: Conditions, other: Conditions) -> str:
+    """Return what differs between the conditions of two columns, "" if nothing does.
+
+    Activities may differ by :data:`TOLERANCE` of the larger one, and must be known for the same names.
+    """
+    for what in ("weights", "data"):
+        if getattr(one, what) != getattr(other, what):
+            return f"other {what}: {getattr(one, what)} and {getattr(other, what)}"
+    if one.activity.keys() != other.activity.keys():
+        return f"activities of {', '.join(sorted(one.activity.keys() ^ other.activity.keys()))} are known for one column only"
+    for name, rate in one.activity.items():
+        most = max(rate, other.activity[name])
+        if abs(rate - other.activity[name]) > TOLERANCE * most:
+            return f"{name} has {100 * rate:.3g} % spikes in one column and {100 * other.activity[name]:.3g} % in the other"
+    return ""

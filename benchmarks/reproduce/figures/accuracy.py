@@ -1,0 +1,38 @@
+"""Accuracy at the end of training over the capacity."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from snnc.benchmarks.reproduce.figure import Figure, Point, Results
+from snnc.benchmarks.reproduce.figures.convergence import REGIME, no_rows
+from snnc.benchmarks.reproduce.sparse_runs import DATA, SHARES, sparse_runs
+
+
+def points(results: Results) -> tuple[Point, ...]:
+    """Return a line for each data set: the mean over seeds at the last epoch."""
+    del results
+    found = []
+    for data, called in DATA.items():
+        runs = sparse_runs(data)
+        for training, share in SHARES.items():
+            if training in runs:
+                own = runs[training]
+                note = f"{own.spread[-1]}; {own.dropped:.3g} dropped spikes a sample and step; {own.origin}"
+                found.append(Point(f"{called} (measured)", "measured", share, own.mean[-1], note, {"data": data, "training": training}))
+    return tuple(found)
+
+
+FIGURE: Final = Figure(
+    "accuracy",
+    "2311.04386",
+    "Accuracy after training over the capacity",
+    REGIME + "At 100 % training is dense: no capacity and no window.",
+    "capacity K, % of a layer",
+    "test accuracy at the last epoch, %",
+    no_rows,
+    points,
+    log_x=True,
+    log_y=False,
+    y_zero=False,
+)

@@ -1,0 +1,56 @@
+"""The capacity that training needs: the most spikes of a layer in a step, epoch by epoch."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from snnc.benchmarks.reproduce.figure import Figure, Point, Results, Row, why_missing
+
+BOUNDS: Final = (None, 0.05)
+EPOCHS, QUICK_EPOCHS = 20, 8
+
+
+def capacity_row(bound: float | None, epochs: int) -> Row:
+    """Return the row of a training with a bound on rates, or without."""
+    return Row("spikes over training", {"bound": bound, "epochs": epochs})
+
+
+def rows(quick: bool) -> tuple[Row, ...]:
+    """Return both trainings."""
+    return tuple(capacity_row(bound, QUICK_EPOCHS if quick else EPOCHS) for bound in BOUNDS)
+
+
+def points(results: Results) -> tuple[Point, ...]:
+    """Return a line for each training, layer, and largest or mean number of spikes."""
+    found: list[Point] = []
+    for bound in BOUNDS:
+        result = next((results[key] for n in (EPOCHS, QUICK_EPOCHS) if (key := capacity_row(bound, n).key) in results), None)
+        if result is None:
+            continue
+        called = "rates not bounded" if bound is None else f"rates bounded to {100 * bound:g} %"
+        for what, word in (("largest", "most in a step"), ("mean", "mean")):
+            for layer, percents in result.get(what, {}).items():
+                series = f"{layer}, {called}: {word} (measured)"
+                found += [
+                    Point(series, "measured", float(epoch), percent, f"test accuracy {100 * accuracy:.1f} %")
+                    for epoch, (percent, accuracy) in enumerate(zip(percents, result["accuracy"], strict=True))
+                ]
+        if why_missing(result):
+            found.append(Point(f"{called} (measured)", "measured", 0.0, None, why_missing(result)))
+    return tuple(found)
+
+
+FIGURE: Final = Figure(
+    "capacity",
+    "2311.04386",
+    "Capacity that is needed over training",
+    "Spikes of a hidden layer in a step and sample, % of its 256 neurons, over 48 test samples after each epoch; epoch 0 is before "
+    "training. A capacity K below the largest number drops spikes. Two hidden layers on strokes of a pen, T = 20, no capacity in "
+    "training; with the bound on rates of the published recipe and without. snnc's program for the processor, on this machine; spikes "
+    "counted by the reference.",
+    "epoch",
+    "spikes of a step, % of the layer",
+    rows,
+    points,
+    log_y=False,
+)

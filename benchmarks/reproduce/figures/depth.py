@@ -1,0 +1,58 @@
+"""Accuracy over the number of hidden layers, dense and with a capacity."""
+
+from __future__ import annotations
+
+from statistics import fmean
+from typing import Final
+
+from snnc.benchmarks.reproduce.figure import Figure, Point, Results, Row, why_missing
+
+LAYERS: Final = (1, 2, 3, 4)
+QUICK: Final = (1, 3)
+PERCENTS: Final = (None, 10.0, 5.0)
+QUICK_PERCENTS: Final = (None, 5.0)
+SEEDS, QUICK_SEEDS = 3, 1
+
+
+def depth_row(layers: int, percent: float | None, seeds: int) -> Row:
+    """Return the row of a number of hidden layers and a capacity."""
+    return Row("depth", {"layers": layers, "percent": percent, "seeds": seeds})
+
+
+def rows(quick: bool) -> tuple[Row, ...]:
+    """Return each depth with each capacity."""
+    layers, percents, seeds = (QUICK, QUICK_PERCENTS, QUICK_SEEDS) if quick else (LAYERS, PERCENTS, SEEDS)
+    return tuple(depth_row(n, percent, seeds) for n in layers for percent in percents)
+
+
+def points(results: Results) -> tuple[Point, ...]:
+    """Return a line for each capacity."""
+    found = []
+    for percent in PERCENTS:
+        series = "dense (measured)" if percent is None else f"at most {percent:g} % of a layer (measured)"
+        for layers in LAYERS:
+            for seeds in (SEEDS, QUICK_SEEDS):
+                result = results.get(depth_row(layers, percent, seeds).key)
+                if result is None:
+                    continue
+                missing = why_missing(result)
+                spread = [] if missing else [100 * one for one in result["accuracy"]]
+                note = missing or f"{min(spread):.1f} to {max(spread):.1f} %, {seeds} seed{'s' * (seeds > 1)}"
+                found.append(Point(series, "measured", float(layers), None if missing else fmean(spread), note))
+                break
+    return tuple(found)
+
+
+FIGURE: Final = Figure(
+    "depth",
+    "2311.04386",
+    "Accuracy over depth",
+    "Strokes of a pen as events (N-MNIST was not available): hidden layers of 256 neurons, T = 20, batch 48, Adam, 10 epochs of 960 "
+    "samples, the published schedule and a bound on rates; snnc's program for the processor, on this machine.",
+    "hidden layers",
+    "test accuracy, %",
+    rows,
+    points,
+    log_y=False,
+    y_zero=False,
+)

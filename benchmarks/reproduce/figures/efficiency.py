@@ -1,0 +1,54 @@
+"""Efficiency of weak and strong scaling, from the rows of these figures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from snnc.benchmarks.reproduce.figure import Figure, Point, Results, Row
+from snnc.benchmarks.reproduce.figures import scaling, strong_scaling
+from snnc.benchmarks.reproduce.figures.plans import PUBLISHED, SNNC, plan_row
+
+
+def rows(quick: bool) -> tuple[Row, ...]:
+    """Return the rows of both figures."""
+    return (*scaling.rows(quick), *strong_scaling.rows(quick))
+
+
+def points(results: Results) -> tuple[Point, ...]:
+    """Return a line for each network and program, %; x is the number of IPUs."""
+    found: list[Point] = []
+    for n in scaling.SIZES:
+        for strategy, who in ((SNNC, "snnc's program"), (PUBLISHED, "the paper's program, by a model of it")):
+            steps = ((x, results.get(plan_row(scaling.NET.format(x, n), strategy).key)) for x in (*scaling.IPUS, *scaling.PODS))
+            found += _efficiencies(f"weak, {n} neurons a tile, {who} (predicted)", steps, strong=False)
+    for net, ipus in strong_scaling.NETS.items():
+        steps = ((x, results.get(strong_scaling.strong_row(net, x).key)) for x in ipus)
+        found += _efficiencies(f"strong, {strong_scaling.named(net)} (predicted)", steps, strong=True)
+    return tuple(found)
+
+
+def _efficiencies(series: str, steps: Iterable[tuple[int, object]], *, strong: bool) -> list[Point]:
+    """Return the first step over each step, in strong scaling divided by the IPUs over the first's."""
+    known = [(x, float(step["step_ms"])) for x, step in steps if isinstance(step, dict) and step.get("fits")]
+    if len(known) < 2:
+        return []
+    first, ms = known[0]
+    return [
+        Point(series, "predicted", float(x), 100 * ms / own * (first / x if strong else 1.0), f"{own:.3g} ms a step") for x, own in known
+    ]
+
+
+FIGURE: Final = Figure(
+    "efficiency",
+    "2311.04386",
+    "Efficiency of scaling",
+    "Of the two figures above, 100 % is the smallest number of IPUs that was predicted. Weak: the step of the small network over that of "
+    "the large one. Strong: the same with one network, divided by the IPUs that were added.",
+    "IPUs",
+    "efficiency, %",
+    rows,
+    points,
+    log_x=True,
+    log_y=False,
+)

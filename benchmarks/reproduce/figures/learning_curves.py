@@ -1,0 +1,53 @@
+"""Learning curves of the neuron models."""
+
+from __future__ import annotations
+
+from statistics import fmean
+from typing import Final
+
+from snnc.benchmarks.reproduce.figure import Figure, Point, Results, Row, why_missing
+
+MODELS: Final = ("Leaky", "Synaptic", "Lapicque", "Alpha", "RLeaky one to one", "RLeaky all to all", "RSynaptic all to all", "SLSTM")
+QUICK: Final = ("Leaky", "Synaptic", "RLeaky all to all")
+SEEDS, QUICK_SEEDS = 3, 1
+
+
+def curve_row(model: str, seeds: int) -> Row:
+    """Return the row of a neuron model."""
+    return Row("learning curve", {"model": model, "seeds": seeds})
+
+
+def rows(quick: bool) -> tuple[Row, ...]:
+    """Return each neuron model."""
+    return tuple(curve_row(model, QUICK_SEEDS if quick else SEEDS) for model in (QUICK if quick else MODELS))
+
+
+def points(results: Results) -> tuple[Point, ...]:
+    """Return a line for each neuron model: test accuracy over epochs, mean of the seeds."""
+    found: list[Point] = []
+    for model in MODELS:
+        result, seeds = next(
+            ((results[key], n) for n in (SEEDS, QUICK_SEEDS) if (key := curve_row(model, n).key) in results), ({"failed": ""}, 0)
+        )
+        series = f"{model} (measured)"
+        if seeds and "accuracy" not in result:
+            found.append(Point(series, "measured", 1.0, None, why_missing(result)))
+        for epoch, accuracy in enumerate(zip(*result.get("accuracy", ()), strict=True), 1):
+            note = f"{100 * min(accuracy):.1f} to {100 * max(accuracy):.1f} %, {seeds} seed{'s' * (seeds > 1)}"
+            found.append(Point(series, "measured", float(epoch), 100 * fmean(accuracy), note))
+    return tuple(found)
+
+
+FIGURE: Final = Figure(
+    "learning-curves",
+    "2211.10725",
+    "Learning curves of the neuron models",
+    "Strokes of a pen as constant values (MNIST was not available): 2,312 inputs, 256 hidden neurons of the model, 10 outputs, T = 10, "
+    "batch 64, Adam, 960 training samples; test accuracy after each epoch, snnc's program for the processor, on this machine. Gradients "
+    "are the same on machines, see the tests.",
+    "epoch",
+    "test accuracy, %",
+    rows,
+    points,
+    log_y=False,
+)

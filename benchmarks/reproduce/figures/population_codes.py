@@ -1,0 +1,82 @@
+"""Population codes: accuracy and time of an update over T and the neurons of a class."""
+
+from __future__ import annotations
+
+from statistics import fmean
+from typing import Any, Final
+
+from snnc.benchmarks.reproduce.figure import Figure, Point, Results, Row, why_missing
+
+STEPS: Final = (25, 5, 2, 1)
+QUICK_STEPS: Final = (10, 1)
+GROUPS: Final = (1, 10, 50)
+QUICK_GROUPS: Final = (1, 50)
+SEEDS, QUICK_SEEDS = 5, 1
+REGIME: Final = (
+    "Strokes of a pen as constant values (MNIST was not available): 2,312 inputs, 256 leaky neurons, 10 classes of so many output neurons "
+    "that count together, batch 64, Adam, 10 epochs of 960 samples, snnc's program for the processor, on this machine. "
+)
+
+
+def code_row(steps: int, group: int, seeds: int) -> Row:
+    """Return the row of a number of steps and of neurons a class."""
+    return Row("population code", {"steps": steps, "group": group, "seeds": seeds})
+
+
+def rows(quick: bool) -> tuple[Row, ...]:
+    """Return each number of steps with each number of neurons a class."""
+    steps, groups, seeds = (QUICK_STEPS, QUICK_GROUPS, QUICK_SEEDS) if quick else (STEPS, GROUPS, SEEDS)
+    return tuple(code_row(t, group, seeds) for t in steps for group in groups)
+
+
+def accuracy_points(results: Results) -> tuple[Point, ...]:
+    """Return a line for each number of neurons a class: test accuracy, %."""
+    return _points(results, lambda result: 100 * fmean(result["accuracy"]))
+
+
+def time_points(results: Results) -> tuple[Point, ...]:
+    """Return a line for each number of neurons a class: milliseconds of an update."""
+    return _points(results, lambda result: float(result["update_ms"]))
+
+
+def _points(results: Results, number: Any) -> tuple[Point, ...]:
+    found = []
+    for group in GROUPS:
+        for steps in sorted({*STEPS, *QUICK_STEPS}):
+            for seeds in (SEEDS, QUICK_SEEDS):
+                result = results.get(code_row(steps, group, seeds).key)
+                if result is None:
+                    continue
+                missing = why_missing(result)
+                spread = [] if missing else [100 * one for one in result["accuracy"]]
+                note = missing or f"accuracy {min(spread):.1f} to {max(spread):.1f} %, {seeds} seed{'s' * (seeds > 1)}"
+                series = f"{group} neuron{'s' * (group > 1)} a class (measured)"
+                found.append(Point(series, "measured", float(steps), None if missing else number(result), note))
+                break
+    return tuple(found)
+
+
+ACCURACY: Final = Figure(
+    "population-codes",
+    "2211.10725",
+    "Population codes: accuracy over T",
+    REGIME + "With more neurons a class, fewer steps are enough, down to one.",
+    "T, steps",
+    "test accuracy, %",
+    rows,
+    accuracy_points,
+    log_x=True,
+    log_y=False,
+    y_zero=False,
+)
+TIME: Final = Figure(
+    "population-codes-time",
+    "2211.10725",
+    "Population codes: time over T",
+    REGIME + "Median of an update.",
+    "T, steps",
+    "ms an update",
+    rows,
+    time_points,
+    log_x=True,
+)

@@ -1,0 +1,72 @@
+"""float32 beside float16, and kinds of recurrence: time and memory of each neuron model."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from snnc.benchmarks.reproduce.figure import Figure, Point, Results, Row, why_missing
+from snnc.benchmarks.reproduce.figures.neuron_models import neuron_row
+from snnc.benchmarks.reproduce.neuron_models import MODELS, Precision
+
+BATCH: Final = 64
+SLOW: Final = ("SConv2dLSTM",)
+"""Networks whose mapping takes long: only in the full run."""
+QUICK: Final = ("Leaky", "RLeaky one to one", "RLeaky all to all", "SLSTM", "Leaky, convolution")
+PRECISIONS: Final[tuple[Precision, ...]] = ("float32", "float16")
+
+
+def rows(quick: bool) -> tuple[Row, ...]:
+    """Return each model in both precisions."""
+    return tuple(neuron_row(model, BATCH, precision) for model in (QUICK if quick else MODELS) for precision in PRECISIONS)
+
+
+def time_points(results: Results) -> tuple[Point, ...]:
+    """Return a series for each precision: samples/s."""
+    return _points(results, "samples_per_s", 1.0)
+
+
+def memory_points(results: Results) -> tuple[Point, ...]:
+    """Return a series for each precision: KiB on the fullest tile."""
+    return _points(results, "peak_tile_bytes", 2.0**10)
+
+
+def _points(results: Results, key: str, unit: float) -> tuple[Point, ...]:
+    found = []
+    for model in MODELS:
+        for precision in PRECISIONS:
+            result = results.get(neuron_row(model, BATCH, precision).key)
+            if result is not None:
+                note = why_missing(result) or f"{result['step_ms']:.3g} ms a step" + (
+                    f"; float16: {result['half']}" if "half" in result else ""
+                )
+                number = result[key] / unit if key in result else None
+                found.append(Point(f"{precision} (predicted)", "predicted", model, number, note, {"model": model}))
+    return tuple(found)
+
+
+CAPTION: Final = (
+    f"MNIST's size: 784 inputs, 1,000 hidden neurons (convolutions: 16 maps of 14 x 14), 10 outputs, T = 25, batch {BATCH}, Adam, one IPU "
+    "(GC200), assumed activity 5 %. float16: as many numbers as the network allows, of weights (rounded stochastically), the past and "
+    "deltas; sums are float32, and snnc's codelets do not use float16 arithmetic, so memory falls, and time does not. "
+)
+TIME: Final = Figure(
+    "precision",
+    "2211.10725",
+    "Kinds of recurrence, float32 beside float16: throughput",
+    CAPTION + "Recurrent models feed back one to one, or all to all.",
+    "neuron model",
+    "samples/s",
+    rows,
+    time_points,
+)
+MEMORY: Final = Figure(
+    "precision-memory",
+    "2211.10725",
+    "Kinds of recurrence, float32 beside float16: memory",
+    CAPTION + "The fullest tile of 624 KiB.",
+    "neuron model",
+    "KiB on the fullest tile",
+    rows,
+    memory_points,
+    log_y=False,
+)

@@ -1,0 +1,60 @@
+"""Accuracies of sparse training by the published recipe, from stored results of ``benchmarks/scripts/sparse_training.py``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from statistics import fmean
+from typing import Any, Final
+
+from snnc.benchmarks.reproduce.stored import stored_results
+
+DATA: Final = {"strokes": "strokes of a pen", "words": "spoken words in SHD's format"}
+"""What each made data set is called."""
+SHARES: Final = {"dense": 100.0, "10 %": 10.0, "5 %": 5.0, "1 %": 1.0}
+"""Capacity of each training by the published schedule, % of a hidden layer."""
+NARROW: Final = "10 %, -0.1 from the start"
+DEFAULT_WEIGHTS: Final = "10 %, -0.1 from the start, default weights"
+
+
+@dataclass(frozen=True)
+class TrainingRuns:
+    """Seeds of one training on one data set: test accuracies [seed][epoch], 0 to 1, dropped spikes a sample and step, origin."""
+
+    accuracy: tuple[tuple[float, ...], ...]
+    dropped: float
+    origin: str
+
+    @property
+    def mean(self) -> tuple[float, ...]:
+        """Mean over seeds after each epoch, %."""
+        return tuple(100 * fmean(epoch) for epoch in zip(*self.accuracy, strict=True))
+
+    @property
+    def spread(self) -> tuple[str, ...]:
+        """Smallest and largest accuracy after each epoch, as text."""
+        seeds = len(self.accuracy)
+        return tuple(
+            f"{seeds} seed{'s' * (seeds > 1)}, {100 * min(epoch):.1f} to {100 * max(epoch):.1f} %"
+            for epoch in zip(*self.accuracy, strict=True)
+        )
+
+
+def sparse_runs(data: str) -> dict[str, TrainingRuns]:
+    """Return the runs of each training on the test samples of a data set, of the setting with most seeds."""
+    stored = stored_results("sparse-training")
+    groups: dict[str, dict[str, list[dict[str, Any]]]] = {}
+    for row in stored.rows:
+        setting = row.get("setting", {})
+        if row["data"] == data and not setting.get("validation", False):
+            groups.setdefault(row["training"], {}).setdefault(_rate(setting), []).append(row)
+    found = {}
+    for training, by_rate in groups.items():
+        rate, rows = max(by_rate.items(), key=lambda item: len(item[1]))
+        epochs = min(len(row["accuracy"]) for row in rows)
+        accuracy = tuple(tuple(row["accuracy"][:epochs]) for row in rows)
+        found[training] = TrainingRuns(accuracy, fmean(row["dropped"] for row in rows), f"learning rate {rate}; {stored.origin}")
+    return found
+
+
+def _rate(setting: dict[str, Any]) -> str:
+    return str(setting.get("rate", "0.001"))

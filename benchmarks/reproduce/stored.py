@@ -1,0 +1,40 @@
+"""Reads results that took hours to measure, as they are kept in ``benchmarks/results``."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import Any
+
+
+@dataclass(frozen=True)
+class StoredResults:
+    """The lines of a file of results.
+
+    Attributes
+    ----------
+    rows
+        One object a line.
+    device, date, commit
+        What measured them, and the commit of snnc that they came with.
+    """
+
+    rows: tuple[dict[str, Any], ...]
+    device: str
+    date: str
+    commit: str
+
+    @property
+    def origin(self) -> str:
+        """Device, date and commit, for the note of a point."""
+        return f"{self.device}, {self.date}, commit {self.commit}"
+
+
+def stored_results(name: str) -> StoredResults:
+    """Return the results of a table of ``stored.toml``."""
+    about = tomllib.loads(files("snnc.benchmarks.reproduce").joinpath("stored.toml").read_text())[name]
+    text = files("snnc.benchmarks").joinpath("results", about["file"]).read_text(encoding="utf-8")
+    rows = tuple(json.loads(line) for line in text.splitlines())
+    return StoredResults(rows, about["device"], about["date"], about["commit"])

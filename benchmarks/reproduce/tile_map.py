@@ -1,0 +1,27 @@
+"""The tile map of a benchmark network: which layer each tile holds, and how much memory it fills."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from snnc.benchmarks.measure import mapped_plan
+from snnc.compiler.errors import SnncError
+from snnc.report.render import write
+from snnc.report.subject import Subject
+
+
+def map_tiles(name: str) -> dict[str, Any]:
+    """Map a benchmark network; return its map as SVG and, for each layer, its tiles and their memory."""
+    try:
+        plan = mapped_plan(name)
+    except SnncError as error:
+        return {"net": name, "error": error.text}
+    subject = Subject(plan, {})
+    memory = plan.tile_memory
+    layers = []
+    for number, population in enumerate(plan.populations):
+        tiles = [int(tile) for tile in subject.places.layers[number].tiles]
+        held = [memory[tile] for tile in tiles]
+        about = {"layer": population.label, "neurons": population.neurons, "tiles": len(tiles)}
+        layers.append(about | {"mean_bytes": sum(held) / len(held), "largest_bytes": max(held)})
+    return {"net": name, "target": plan.target.name, "layers": layers, "svg": write(subject, "svg").decode()}

@@ -1,0 +1,43 @@
+"""Made data for training: strokes of a pen in the format of N-MNIST's pixels, for where no data set can be loaded."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from snnc.compiler.ir.graph import Array
+
+SIDE: Final = 34
+"""Pixels along an axis; there are two polarities."""
+KINDS: Final = 10
+"""Kinds of strokes; all samples of a kind share the corners of the stroke."""
+
+
+def strokes(samples: int, seed: int, steps: int = 20, points: int = 6, noise: float = 0.001) -> tuple[Array, Array]:
+    """Return spikes [samples, T, 2312] and kinds [samples]: a pen moves with jitter along the four corners of its kind.
+
+    The trail that it leaves turns off after a while. The pen makes `points` in a step; each pixel of a step is noise with probability
+    `noise`.
+    """
+    corners = np.random.default_rng(0).uniform(5, SIDE - 6, (KINDS, 4, 2))
+    random = np.random.default_rng(seed)
+    kinds = random.integers(0, KINDS, samples)
+    events = np.zeros((samples, steps, 2, SIDE, SIDE), np.uint8)
+    at = np.linspace(0, 3, steps * points)
+    behind = round(0.075 * steps * points)
+    for sample, kind in enumerate(kinds):
+        own = (corners[kind] + random.normal(0, 1.5, (4, 2))) + random.normal(0, 2.0, 2)
+        path = np.stack([np.interp(at, range(4), own[:, axis]) for axis in (0, 1)], axis=1)
+        for polarity, late in ((0, 0), (1, behind)):
+            drawn = path[: len(path) - late] + random.normal(0, 0.7, (len(path) - late, 2))
+            rows, columns = np.clip(np.rint(drawn), 0, SIDE - 1).astype(int).T
+            events[sample, (np.arange(len(drawn)) + late) // points, polarity, rows, columns] = 1
+        events[sample][random.random((steps, 2, SIDE, SIDE)) < noise] = 1
+    return events.reshape(samples, steps, -1), kinds
+
+
+def stroke_images(samples: int, seed: int) -> tuple[Array, Array]:
+    """Return values [samples, 2312] between 0 and 1, and kinds: what a stroke leaves on each pixel over its whole time."""
+    events, kinds = strokes(samples, seed)
+    return np.minimum(events.sum(axis=1, dtype=np.float32), 2.0) / 2, kinds

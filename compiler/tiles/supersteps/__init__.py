@@ -1,0 +1,1 @@
+"""Supersteps: what the vertices of each compute, and what is exchanged before it."""
