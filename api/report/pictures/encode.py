@@ -10,7 +10,6 @@ import numpy as np
 
 from snnc.compiler.ir.plan_json import runs
 
-
 MOST_LISTED: Final = 256
 """Different values that a byte tells apart."""
 
