@@ -60,7 +60,7 @@ def as_graph(
     else:
         graph = load_model(model, dt=dt, dialect=dialect, detach=detach)
     if steps is not None and graph.steps not in (None, steps):
-        graph.assumptions.append(f"The model is of {graph.steps} time steps; {steps} are taken, as asked for.")
+        graph.assumptions.append(f"The model has {graph.steps} time steps; {steps} are used, as requested.")
         graph.steps = steps
     if input_kind is not None:
         _set_input_kind(graph, input_kind)

@@ -21,7 +21,7 @@ from snnc.backends.training.plan import BatchSchedule
 class StreamBatches:
     """Batches ``(x, y)`` in the order in which they come; see :class:`~snnc.backends.training.data.batches.TrainingData`.
 
-    A resumed training iterates the stopped epoch again and skips the batches that are already trained. It compares their labels, so a
+    A resumed training run iterates the stopped epoch again and skips the batches that are already trained. It compares their labels, so a
     stream that does not repeat the same batches is detected.
 
     Parameters

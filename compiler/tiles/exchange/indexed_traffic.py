@@ -161,7 +161,7 @@ def _move(layout: Layout, traffic: ExchangeTraffic, origin: Ints, to: Ints, size
 def owned_work(layout: Layout, layers: Sequence[Layer]) -> Iterator[tuple[Ints, Ints, Ints, Ints]]:
     """Yield for each learned connection of `layers`, by owner that learns: its tile, elements, summed pieces, and their elements.
 
-    If tables are only estimated, owners are assumed to sum equally many pieces.
+    If tables are only estimated, owners are assumed to sum the same number of pieces.
     """
     if not layout.exact:
         for found in owned_by(layout, layers):
