@@ -190,7 +190,7 @@ class Reshape:
 
 @dataclass(frozen=True)
 class Reduce:
-    """Sum, mean or maximum over `axes` of one sample; the gradient of a maximum goes to the first of equal values, as in global max pooling."""
+    """Sum, mean or maximum over `axes` of one sample; the first of equal maxima gets the gradient, as in global max pooling."""
 
     kind: ReduceKind
     axes: tuple[int, ...]
