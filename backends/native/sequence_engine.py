@@ -29,6 +29,7 @@ class Gather(IntEnum):
     BEGINS = 1
     GOES_ON = 2
     CHANGES = 3
+    AGAIN = 4
 
 
 class SequenceEngine(NativeEngine):
@@ -217,6 +218,16 @@ class SequenceEngine(NativeEngine):
             self._setting("gather", Gather.ALONE)
             self._setting("whole", 0)
         return loss
+
+    def gather_again(self, samples: int) -> float:
+        """See :class:`~snnc.backends.runtime.engine.RepeatingEngine`."""
+        self._setting("whole", samples)
+        self._setting("gather", Gather.AGAIN)
+        try:
+            return self.session.train_step()
+        finally:
+            self._setting("gather", Gather.ALONE)
+            self._setting("whole", 0)
 
     def change_parameters(self, learning_rate: float) -> None:
         """See :class:`~snnc.backends.runtime.engine.SharingEngine`."""

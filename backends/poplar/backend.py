@@ -90,11 +90,11 @@ class TileBackend(Backend[Own]):
     def prepare(self, graph: Graph, options: Own) -> Graph:
         """Make sparse weights dense if tiles then need less memory for them.
 
-        In mode "drop" they stay sparse, because a dense connection returns gradient only to sent spikes.
+        In training in mode "drop" they stay sparse, because a dense connection returns gradient only to sent spikes.
         """
         from snnc.compiler.passes.fill_sparse import FillSparse
 
-        if options.mode == "drop":
+        if options.mode == "drop" and options.loss is not None:
             return graph
         return FillSparse(trains=options.loss is not None, least=FILLED)(graph)
 

@@ -332,7 +332,7 @@ class PoplarNetwork:
             buses=buses,
             stored=whole_words(max(b.width if b.mode == "exact" else max(b.capacity, _entries(b)) for b in buses), first.width),
             before=buffer in self.initial_outputs,
-            static=given is not None and given.static,
+            static=given is not None and given.repeated,
             external=given is not None,
         )
 

@@ -113,7 +113,9 @@ def description(operation: PopartOperation, name: str) -> Body:
             for i in program.inputs
         ],
         "operation_inputs": [g.name for g in operation.given],
-        "operation_outputs": [{"name": o.record, "shape": [plan.batch, plan.steps, *o.shape]} for o in operation.outputs],
+        "operation_outputs": [{"name": o.record, "shape": [plan.batch, plan.steps, *o.shape]} for o in operation.outputs]
+        + [{"name": name, "shape": [numbers]} for name, numbers in operation.counted.items()],
+        "counted": len(operation.counted),
         "outputs": [{"label": o.label, "shape": list(o.shape), **_shown(operation, o)} for o in program.outputs],
         "parameters": [
             {"name": p.name, "label": p.label, "shape": list(p.value.shape), "learned": p.name in operation.learned}

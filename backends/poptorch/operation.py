@@ -14,6 +14,7 @@ from snnc.backends.poplar.network import PoplarNetwork
 from snnc.backends.poplar.parts import Assembly, Body
 from snnc.backends.poplar.schedule import program_values
 from snnc.backends.poplar.vertices.external import SUM, SUM_TITLE, population_of, sum_for_update
+from snnc.backends.poplar.vertices.relays import counter_name
 from snnc.backends.poptorch.errors import UnsupportedOnPopTorchError
 from snnc.compiler.ir.graph import Array
 from snnc.compiler.ir.plan import Plan
@@ -108,6 +109,21 @@ class PopartOperation:
         return tuple(name for name, store in self.net.stores.items() if store.limited and name in self.limits)
 
     @cached_property
+    def counted(self) -> dict[str, int]:
+        """Counters of dropped spikes, and how many numbers each has: one for each worker of each relay.
+
+        The host limits the inputs in `limits`, and counts theirs. Other inputs lose the most in the window with the least room.
+        """
+        found: dict[str, int] = {}
+        for name, store in self.net.stores.items():
+            least, numbers = min(store.buses, key=lambda bus: bus.capacity), len(store.buses[0].relays) * self.net.workers
+            if store.limited:
+                found[f"{name}_dropped"] = numbers
+            elif store.kind == "events" and name not in self.limits and least.mode == "drop" and least.capacity < least.width:
+                found[counter_name(self.net, least)] = numbers
+        return found
+
+    @cached_property
     def learned(self) -> frozenset[str]:
         """Parameters that receive a gradient."""
         if not self.plan.training:
@@ -198,5 +214,6 @@ def operation_context(operation: PopartOperation) -> Body:
     return {
         "op_inputs": operation.given,
         "op_outputs": [OperationInput(o.record, (plan.batch, plan.steps, *o.shape), o.label) for o in operation.outputs],
+        "op_counts": [OperationInput(name, (numbers,), "dropped spikes") for name, numbers in operation.counted.items()],
         "backward": backward,
     }

@@ -193,6 +193,15 @@ class SplitEngine(Engine, GradientEngine, Protocol):
 
 
 @runtime_checkable
+class RepeatingEngine(Protocol):
+    """An engine that can compute the gradients of its last sequence again, where parameters changed that only adjoints read."""
+
+    def gather_again(self, samples: int) -> float:
+        """Replace the gradients by those of the last part of :meth:`SplitEngine.gather_parts`, one of `samples`; return its loss."""
+        ...
+
+
+@runtime_checkable
 class AccumulatingEngine(Protocol):
     """An engine of one batch size that can sum gradients of several batches before an update."""
 

@@ -347,7 +347,7 @@ class Graph:
             if node not in self.nx:
                 raise UnknownNodeError(f"the connection {source!r} -> {target!r} names {node!r}, which is not in the network.")
         if delay < 0:
-            raise InvalidValueError(f"the connection {source!r} -> {target!r} has delay {delay}; a delay is 0 or more steps.")
+            raise InvalidValueError(f"the connection {source!r} -> {target!r} has delay {delay}; a delay must be 0 or more steps.")
         edge = Edge(source, target, self._source_port(source, source_port), self._target_port(target, target_port), delay)
         self.nx.add_edge(source, target, edge=edge)
 

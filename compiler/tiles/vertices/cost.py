@@ -103,6 +103,8 @@ class CodeletCost:
     sample_value: int = 0
     choice: int = 0
     sample_choice: int = 0
+    narrow: int = 0
+    """A float16 weight of a connection that is not dense: its conversion."""
     loops: tuple[tuple[str, int], ...] = ()
     """Loops over columns that it calls: name, instructions. A tile holds each once, for all callers."""
 

@@ -1,7 +1,7 @@
 """Every option of a compilation on every target: it is refused with a code, or has the effect that its cell names."""
 
 import inspect
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +58,8 @@ class Cell:
         Other options of the compilation with the value.
     than
         Another value, of the compilation to compare with; None: the default.
+    of
+        Values for columns that take others than the rest.
     """
 
     value: Any
@@ -67,6 +69,7 @@ class Cell:
     model: Any = dense
     along: dict[str, Any] = field(default_factory=dict)
     than: Any = None
+    of: dict[str, Any] = field(default_factory=dict)
 
 
 def batch_sizes(m):
@@ -122,7 +125,7 @@ CELLS = {
     "memory": [Cell(10**9, lambda m: m.opened.memory, 10**9)],
     "threads": [Cell(3, lambda m: m.opened.threads, 3)],
     "precision": [Cell("bfloat16", emitted), Cell("float16", emitted)],
-    "half": [Cell(HalfNumbers(pasts=True), emitted)],
+    "half": [Cell(HalfNumbers(pasts=True), emitted, of={"cuda": HalfNumbers("nearest")})],
     "dt": [Cell(2e-3, lambda m: m.files, model=nir)],
     "detach": [Cell("none", lambda m: m.files, model=nir)],
     "input_kind": [Cell("values", lambda m: [i.kind for i in m.program.inputs], ["values"])],
@@ -176,6 +179,7 @@ def beside(name, cell, value, training):
 @pytest.mark.parametrize(("name", "cell", "target"), cells())
 def test_an_option_is_refused_or_has_its_effect(folder, plain, monkeypatch, name, cell, target):
     monkeypatch.chdir(folder)
+    cell = replace(cell, value=cell.of.get(target, cell.value))
     opened, taken = replace_engines(monkeypatch), taken_by(name, backend_of(TARGETS[target]), cell.value)
     for training in (False, True):
         if taken == "refused" or (taken == "with a loss" and not training):
