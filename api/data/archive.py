@@ -84,7 +84,7 @@ class Archive(Mapping[str, npt.NDArray[Any]]):
         most = info.compress_size if info.compress_type == zipfile.ZIP_STORED else _EXPANSION * info.compress_size + _SLACK
         if info.file_size > most:
             raise ArraySizeError(
-                f"the array {name!r} of {str(self._path)!r} declares {info.file_size:,} bytes, and the {info.compress_size:,} bytes of the "
+                f"the array {name!r} of {str(self._path)!r} declares {info.file_size:,} bytes, but the {info.compress_size:,} bytes of the "
                 f"archive hold {most:,} at most; write the archive again."
             )
         with archive.open(info) as stream:

@@ -163,7 +163,7 @@ def check_discrete(what: str, dt: object, dialect: str | None, *, nir: bool = Fa
             f"dt is {dt:g} s (--dt), for NIR files; {what} is in discrete time, where a step has no seconds; leave it out."
         )
     if dialect is not None:
-        raise ModelFormatError(f"--dialect {dialect} is for NIR files, and {what} is not one; leave it out.")
+        raise ModelFormatError(f"--dialect {dialect} is for NIR files, but {what} is not one; leave it out.")
 
 
 def _is_relu_network(file: Path) -> bool:

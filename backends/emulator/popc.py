@@ -100,7 +100,7 @@ def compile_codelets(source: Path, library: Path, flags: Sequence[str] = ()) -> 
         except BuildError:
             if command == other:
                 raise
-        # What only the other compiler accepts; if none does, its errors are as good as those of the first.
+        # Only the other compiler may accept it; if none does, its errors are as good as those of the first.
         return _compile(source, copy, library, other, [*chosen, *half_flags(other)], flags)
 
 

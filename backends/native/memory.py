@@ -258,7 +258,7 @@ def check_least(description: Mapping[str, Any], steps: int | None, batch: int | 
         return ""
     parts = next(n for n in range(2, batch + 1) if least_bytes(description, steps, -(-batch // n)) <= most)
     return (
-        f"{what} of {batch} samples needs {least_bytes(description, steps, batch):,} bytes, and {most:,} are allowed (memory=, --memory); "
+        f"{what} of {batch} samples needs {least_bytes(description, steps, batch):,} bytes, but {most:,} are allowed (memory=, --memory); "
         f"train with accumulate={parts} (--accumulate {parts}), or a batch of {-(-batch // parts)}."
     )
 

@@ -204,7 +204,7 @@ class PhaseLoop:
     vertex
         The vertex, with the name of its population or source.
     name
-        What a trip works on: "weights of a spike".
+        The object of a trip: "weights of a spike".
     trips, cycles
         Expected trips of a run, and worker cycles of a trip.
     """

@@ -225,7 +225,7 @@ class DataSetBatches:
             batch = loaded(self.inputs, *self.inputs.labelled_batch(inputs, targets), in_time=True)
             if number > len(sizes) or batch.count != sizes[number - 1]:
                 wanted = f"{sizes[number - 1]} samples were requested" if number <= len(sizes) else f"{len(sizes)} batches were requested"
-                raise BatchesError(f"batch {number} of the {type(self.data).__name__} has {batch.count} samples, and {wanted}.")
+                raise BatchesError(f"batch {number} of the {type(self.data).__name__} has {batch.count} samples, but {wanted}.")
             yield batch
         if number != len(sizes):
             raise BatchesError(f"the {type(self.data).__name__} gave {number} batches in epoch {epoch}; {len(sizes)} were requested.")

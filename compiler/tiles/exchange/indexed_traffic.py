@@ -54,7 +54,7 @@ def _estimate_rows(layout: Layout, traffic: ExchangeTraffic, link: Link, layer: 
 
 
 def _read_rows(layout: Layout, traffic: ExchangeTraffic, links: Sequence[Link], reader: TileRange) -> None:
-    """Add what the tiles of `reader` read of the population that `links` lead to: each row that one of them needs, once."""
+    """Add the rows that the tiles of `reader` read of the population that `links` lead to, each once."""
     writer = layout.range_by_id(links[0].target)
     tile, row = _tile_rows(links, reader)
     home = np.searchsorted(np.cumsum(writer.neurons), row, side="right")

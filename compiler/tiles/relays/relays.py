@@ -17,7 +17,7 @@ from snnc.compiler.tiles.problem import MappingProblem
 from snnc.compiler.tiles.relays.relay_cycles import MaskRows, compact_work, mask_rows, windows_work
 
 _TRIED: Final = tuple(sorted({n for k in range(16) for n in (1 << k, 3 << k)}))
-"""Samples of a relay that are tried: 1, 2, 3, 4, 6, 8, 12 …"""
+"""Numbers of samples per relay that are tried: 1, 2, 3, 4, 6, 8, 12 …"""
 
 
 def _relay_cycles(problem: MappingProblem, source: BusSource, rows: MaskRows | None, samples: Ints) -> Floats:
