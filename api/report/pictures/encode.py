@@ -11,7 +11,7 @@ import numpy as np
 from snnc.compiler.ir.plan_json import runs
 
 MOST_LISTED: Final = 256
-"""Different values that a byte tells apart."""
+"""Maximum number of different values that one byte can distinguish."""
 
 
 def pack(values: Iterable[Any] | np.ndarray[Any, Any]) -> dict[str, Any]:

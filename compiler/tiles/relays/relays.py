@@ -70,8 +70,8 @@ def deal_relays(
     """Distribute the samples of every source over the emptiest tiles; adds their bytes to `held`.
 
     A relay takes the number of samples that makes the step fastest, or fewer if they would fill more than half of a tile's free memory.
-    Sources are assigned largest first, to tiles with few relays, preferring those that compute least meanwhile; a tile has at most one relay
-    of a source. Ties go to the lowest tile.
+    Sources are assigned largest first, to tiles with few relays, preferring those that compute least meanwhile; a tile has at most one
+    relay of a source. Ties go to the lowest tile.
 
     Parameters
     ----------
