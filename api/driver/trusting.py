@@ -84,7 +84,7 @@ def vouch(folder: Path, trust: bool) -> None:
     if changed and not trust:
         raise ChangedSourcesError(
             f"{_few(changed)} of the project {str(folder)!r} {_is(changed)} not as compiled; snnc would compile and execute "
-            f"{_them(changed)}. Compile the model again, or, where the change is yours, allow it: {_ADVICE}."
+            f"{_them(changed)}. Compile the model again, or, if the change is yours, allow it: {_ADVICE}."
         )
     if changed or is_known(folder):
         return

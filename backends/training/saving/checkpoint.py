@@ -204,7 +204,7 @@ def position_in(path: Path, entries: Mapping[str, Array], metadata: Mapping[str,
         validated = _rows(entries.get(_VALIDATED, np.zeros((0, 2))), max(0, numbers["epoch"] - recipe.first_epoch))
         seen = _typed(data.get("seen", ""), "str")
     except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise WeightFileError(f"the training record of {path} is damaged ({error}); start a new training.") from None
+        raise WeightFileError(f"the training record of {path} is damaged ({error}); start a new training run.") from None
     return Position(recipe, **numbers, losses=losses, validated=validated, **flags, seen=seen)
 
 
@@ -216,7 +216,7 @@ def _rows(array: Array, epochs: int) -> tuple[tuple[float, float], ...]:
 
 
 def check_same(found: Position, recipe: TrainingRecipe, path: Path) -> None:
-    """Refuse to continue with a different training than the stopped one.
+    """Refuse to continue with a training run that differs from the stopped one.
 
     Raises
     ------
