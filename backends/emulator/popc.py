@@ -94,12 +94,12 @@ def compile_codelets(source: Path, library: Path, flags: Sequence[str] = ()) -> 
     with temporary_folder("snnc-codelets-") as folder:
         copy = portable_copy(source, Path(folder))
         if command != other:
-            from snnc.compiler.errors import BuildError  # takes time that few need
+            from snnc.compiler.errors import BuildError  # imported here: it takes time
 
             try:
                 return _compile(source, copy, library, command, [*chosen, *half_flags(command)], flags)
             except BuildError:
-                pass  # The other compiler may accept it; if it does not, its errors are as good.
+                pass  # Only the other compiler may accept it; if neither does, its errors are as good.
         return _compile(source, copy, library, other, [*chosen, *half_flags(other)], flags)
 
 

@@ -32,7 +32,7 @@ def core_seconds(neurons: int, batch: int, steps: int, *, back: bool, parts: int
     back
         Whether this is the backward pass.
     parts
-        Numbers of 16 bits that a weight is split into.
+        Number of 16-bit parts into which a weight is split.
     """
     return min(shape_seconds(shape, neurons, batch, steps, back=back, parts=parts) for shape in _shapes(neurons, parts))
 
@@ -100,5 +100,5 @@ def _tile_groups(tiles: int, words: int, warps: int, own: int, back: bool, parts
 
 
 def _at_once(blocks: int) -> int:
-    """Clusters that an H100 holds at once."""
+    """Number of clusters that run at once on an H100."""
     return {1: 132, 2: 66, 4: 30, 8: 15}.get(blocks, 7)
