@@ -155,13 +155,13 @@ def _predicted(launch: Launch, steps: int, batch: int, card: Card) -> Predicted:
             }
         case "core" if launch.neurons > MOST_NEURONS:
             every, back = launch.neurons**2, launch.way == "backward"
-            work = TeamWork(1, launch.neurons, 0 if back else every, every if back else 0, launch.neurons if back else 0)
-            bounds = {"steps": team_seconds(work, batch, steps)}
+            team = TeamWork(1, launch.neurons, 0 if back else every, every if back else 0, launch.neurons if back else 0)
+            bounds = {"steps": team_seconds(team, batch, steps)}
         case "core":
             bounds = {"steps": core_seconds(launch.neurons, batch, steps, back=launch.way == "backward", parts=launch.parts)}
         case "feedback":
-            work = TeamWork(launch.levels, launch.neurons, launch.listed, launch.weights, launch.depth)
-            bounds = {"steps": team_seconds(work, batch, steps)}
+            team = TeamWork(launch.levels, launch.neurons, launch.listed, launch.weights, launch.depth)
+            bounds = {"steps": team_seconds(team, batch, steps)}
         case _:
             bounds = {"memory": bytes_}
     by = max(bounds, key=lambda name: bounds[name])

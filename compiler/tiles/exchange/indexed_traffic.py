@@ -172,7 +172,7 @@ class OwnedWork(NamedTuple):
     """
 
     tiles: Ints
-    count: Ints
+    elements: Ints
     pieces: Ints
     values: Ints
     half: bool = False
@@ -199,8 +199,8 @@ def owned_work(layout: Layout, layers: Sequence[Layer]) -> Iterator[OwnedWork]:
         for half in (True, False):
             some = found.owners.learned & (found.halves == half)
             if some.any():
-                numbers = found.owners.tile[some], found.owners.count[some], pieces[some], values[some]
-                yield OwnedWork(*numbers, half, half and random and found.placed)
+                tiles, count = found.owners.tile[some], found.owners.count[some]
+                yield OwnedWork(tiles, count, pieces[some], values[some], half, half and random and found.placed)
 
 
 def _estimated_work(layout: Layout, found: Ownership) -> tuple[Ints, int, int, int]:
