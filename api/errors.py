@@ -18,13 +18,13 @@ class DataFileError(SnncError):
 
 
 class PickledArrayError(SnncError):
-    """A data file holds pickled Python objects, which snnc never loads."""
+    """A data file contains pickled Python objects, which snnc never loads."""
 
     code = "SNNC-E522"
 
 
 class ArraySizeError(SnncError):
-    """An array of a data file declares a different size than the file holds."""
+    """An array of a data file declares a different size than the file contains."""
 
     code = "SNNC-E441"
 

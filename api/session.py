@@ -153,7 +153,7 @@ class Session(session.BackendSession):
         Parameters
         ----------
         inputs, initial
-            As :meth:`run` takes them.
+            As for :meth:`run`.
         samples
             Number of samples.
 
@@ -177,7 +177,7 @@ class Session(session.BackendSession):
         return counted
 
     def record_samples(self, x: Mapping[str, Input] | Input | BatchedData, samples: int = 1) -> Recording:
-        """Like :meth:`record`, for samples or a data set as :meth:`fit` takes them."""
+        """Like :meth:`record`, for samples or a data set, as in :meth:`fit`."""
         if isinstance(x, BatchedData):
             first, _ = next(iter(x.batches(max(1, samples), order=np.arange(min(max(1, samples), len(x))))))
             return self._record(self.inputs.batch(first), {}, samples)

@@ -1,6 +1,6 @@
 """Errors that a user can cause and repair: each message says what is wrong, where, the numbers and the remedy.
 
-Every check has its own class with a stable ``code``. Classes of one level live beside that level
+Every check has its own class with a stable ``code``. Classes of one level are defined next to that level
 (``snnc.frontends.onnx.errors`` and so on); all derive from :class:`SnncError`. The first digit of a code is the level:
 0 graph, 1 neuron equations, 2 ONNX files, 3 mapping, 4 building and running, 5 command line and data, 6 training, 7 NIR files.
 """
@@ -98,7 +98,7 @@ class EmptyShapeError(GraphError):
 
 
 class TooLargeError(GraphError):
-    """An array would hold more elements than can be addressed."""
+    """An array would contain more elements than can be addressed."""
 
     code = "SNNC-E010"
 

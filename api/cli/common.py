@@ -100,7 +100,7 @@ def permitted(model: Path, trust: bool, target: str | None = None) -> bool:
     CommandLineError
         --trust is given for something other than a project.
     UntrustedProjectError
-        The user answers no, or there is no terminal to ask at.
+        The user answers no, or there is no terminal.
     SnncError
         The project is damaged, changed, or open to others.
     """

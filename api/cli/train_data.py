@@ -64,7 +64,7 @@ class NamedDataSet:
 
 @dataclass(frozen=True)
 class WantedData:
-    """The data of a training.
+    """The data of a training run.
 
     Attributes
     ----------

@@ -18,7 +18,7 @@ from snnc.compiler.errors import SnncError
 from snnc.errors import ArraySizeError, DataFileError, MemoryShortError, PickledArrayError
 
 _EXPANSION: Final = 1_100
-"""A byte of deflated data holds at most 1032 bytes."""
+"""A byte of deflated data contains at most 1032 bytes."""
 _SLACK: Final = 1_024
 _METHODS: Final = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _SUFFIX: Final = ".npy"
@@ -51,7 +51,7 @@ class Archive(Mapping[str, npt.NDArray[Any]]):
     ArraySizeError
         An array's declared size differs from its actual size.
     PickledArrayError
-        An array holds Python objects.
+        An array contains Python objects.
     """
 
     def __init__(self, path: Path) -> None:

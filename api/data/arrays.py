@@ -1,4 +1,4 @@
-"""Arrays in npz archives, read without trust and written atomically."""
+"""Arrays in npz archives: untrusted files are read safely, and files are written atomically."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def read_arrays(path: Path) -> Mapping[str, npt.NDArray[Any]]:
     ArraySizeError
         An array's declared size differs from its actual size.
     PickledArrayError
-        An array holds Python objects.
+        An array contains Python objects.
     """
     try:
         if not path.is_file():

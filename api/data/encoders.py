@@ -45,7 +45,7 @@ class Rate:
         check_number("offset", self.offset, -1e30, 1e30)
         check_whole("seed", self.seed, 0)
         if self.kind not in ("bernoulli", "poisson"):
-            raise DataOptionError(f"kind is {self.kind!r}; it is 'bernoulli' or 'poisson'.")
+            raise DataOptionError(f"kind is {self.kind!r}; it must be 'bernoulli' or 'poisson'.")
 
     def apply(self, sample: Sample, draw: Draw) -> Sample:
         """See :class:`snnc.data.Transform`."""

@@ -176,7 +176,7 @@ def open(folder: str | Path, *, trust: bool = False) -> Session:
 
 
 def open_strictly(folder: str | Path, *, trust: bool = False) -> Session:
-    """Open a compiled project as :func:`open` does, but refuse trained weights that cannot be used.
+    """Open a compiled project like :func:`open`, but refuse trained weights that cannot be used.
 
     Raises
     ------
@@ -220,7 +220,7 @@ def open_graph(graph: Graph, chosen: CompileOptions, calibrate: Data | None = No
 def compile_to_folder(
     graph: Graph, chosen: CompileOptions, folder: Path, data: Path | Data | None = None, *, overwrite: bool = False
 ) -> Compiled:
-    """Compile `graph` and write its project, whole or not at all; `data` is for the activity, `overwrite` as :func:`compile` takes it."""
+    """Compile `graph` and write its project, completely or not at all; `data` is for the activity, `overwrite` as in :func:`compile`."""
     compiled = planned(graph, chosen, data)
     with atomic_folder(folder, keep_trained=not overwrite) as beside:
         emit_project(compiled, beside)

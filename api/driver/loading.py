@@ -155,7 +155,7 @@ def check_discrete(what: str, dt: object, dialect: str | None, *, nir: bool = Fa
         A dialect is given for a model that has none.
     """
     if dt is not None and (isinstance(dt, bool) or not isinstance(dt, Real)):
-        raise OptionValueError(f"dt is {dt!r}; it is a number of seconds above 0.")
+        raise OptionValueError(f"dt is {dt!r}; it must be a number of seconds above 0.")
     if nir:
         return
     if dt is not None:

@@ -215,5 +215,5 @@ def _title(point: ExplorationPoint) -> str:
     data = point.estimate.to_data()
     return (
         f"{point.target}, batch {point.batch}, activity {data['activity']}: {data['samples_per_s']:,.0f} samples/s, "
-        f"{data['step_ms']:.4g} ms a step, {100 * data['balance']:.0f} % of the bound, fullest tile {data['peak_tile_bytes']:,} bytes"
+        f"{data['step_ms']:.4g} ms per step, {100 * data['balance']:.0f} % of the bound, fullest tile {data['peak_tile_bytes']:,} bytes"
     )

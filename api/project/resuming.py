@@ -19,7 +19,7 @@ SETTINGS: Final = ("epochs", "first_epoch", "learning_rate", "gradient_window", 
 
 @dataclass(frozen=True)
 class Settings:
-    """Settings of a training; None selects the default or, in a resumed training, its original setting.
+    """Settings of a training run; None selects the default or, in a resumed training run, its original setting.
 
     Attributes
     ----------
@@ -59,7 +59,7 @@ def _words(text: str) -> str | None:
 
 
 def settings_for(folder: Path, given: Settings) -> Settings:
-    """Return the settings of a training of the project in `folder`.
+    """Return the settings of a training run of the project in `folder`.
 
     Raises
     ------

@@ -23,7 +23,7 @@ PARTS: Final = (
 
 
 def read_profile(path: Path) -> dict[str, Any] | None:
-    """Return the profile that a file holds; None if it holds something else.
+    """Return the profile that a file contains; None if it holds something else.
 
     Raises
     ------

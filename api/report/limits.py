@@ -76,10 +76,10 @@ def kibibytes(size: float) -> str:
 
 
 def amount(size: float) -> str:
-    """Write bytes with a decimal prefix and three digits."""
-    for unit, scale in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+    """Write bytes with a binary prefix and three digits, as data sheets give the memory of tiles."""
+    for unit, scale in (("TiB", 2**40), ("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
         if size >= scale:
-            return f"{size / scale:.3g} {unit}"
+            return f"{size / scale:{'.3g' if size < 999.5 * scale else '.0f'}} {unit}"
     return f"{size:.0f} bytes"
 
 

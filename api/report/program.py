@@ -121,7 +121,7 @@ def program_view(program: ProgramReport) -> dict[str, Any]:
 
 
 def timing_of(history: History, samples: int) -> dict[str, Any] | None:
-    """Return the measured time of the fastest epoch of a training with `samples` samples per epoch; None if no epoch ended."""
+    """Return the measured time of the fastest epoch of a training run with `samples` samples per epoch; None if no epoch ended."""
     epochs = [
         (seconds, len(losses)) for seconds, losses in zip(history.seconds, history.batch_losses, strict=True) if seconds > 0 and losses
     ]

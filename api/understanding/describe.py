@@ -188,5 +188,5 @@ def _parameter_texts(population: Population) -> list[str]:
         if isinstance(value, float):
             said.append(f"{name} = {value:g}{learned}")
         else:
-            said.append(f"{name} = {float(np.min(value)):g} … {float(np.max(value)):g}, one a neuron{learned}")
+            said.append(f"{name} = {float(np.min(value)):g} … {float(np.max(value)):g}, one per neuron{learned}")
     return said

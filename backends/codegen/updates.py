@@ -66,7 +66,7 @@ def printed_rule(optimizer: Optimizer, holder: str = "", gradient: str = "gradie
     """Print the update of number ``i``.
 
     `holder` stands before the arrays of the values and the moments, as in ``of.value[i]``; `gradient` is the expression of its gradient,
-    `value` that of the number itself where it is not an element of an array.
+    `value` that of the number itself if it is not an element of an array.
     """
     rule = rule_of(optimizer)
     places = {"gradient": gradient} | {name: f"{holder}{name}[i]" for name in rule.changed_arrays}

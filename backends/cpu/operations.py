@@ -94,7 +94,7 @@ class Statements:
     readout: CollapsedReadout | None = None
     """The readout that is computed before the loss of a worker's samples; None: the loss reads the record."""
     scored: dict[str, str] = field(default_factory=dict)
-    """Rows that the loss reads in place of the record, and their steps."""
+    """Rows that the loss reads instead of the record, and their steps."""
     start: list[str] = field(default_factory=list)
     finish: list[str] = field(default_factory=list)
     row_buffers: list[RowBuffer] = field(default_factory=list)

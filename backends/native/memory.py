@@ -159,7 +159,7 @@ UNOBSERVED: Final = ObservedActivity()
 def predicted_bytes(
     description: Mapping[str, Any], steps: int, batch: int, segment: int, threads: int = 1, activity: ObservedActivity = UNOBSERVED
 ) -> int:
-    """Return the predicted bytes of a training step in segments of so many steps; for a project without training, of a run.
+    """Return the predicted bytes of a training step with a given segment length; for a project without training, of a run.
 
     Parameters
     ----------
@@ -193,7 +193,7 @@ def least_segment(description: Mapping[str, Any], steps: int, batch: int, thread
 
 
 def run_bytes(description: Mapping[str, Any], steps: int, batch: int, threads: int = 1, activity: ObservedActivity = UNOBSERVED) -> int:
-    """Return the maximum bytes of a run without a backward pass, in addition to gradients and moments of a training."""
+    """Return the maximum bytes of a run without a backward pass, in addition to gradients and moments of a training run."""
     needs, training = Needs.of(description), bool(description["training"])
     alone = replace(needs, checkpoint=0, spared=OmittedCopies()) if training else needs
     return _predicted(alone, steps, batch, 1 if training else steps, threads, activity)

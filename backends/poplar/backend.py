@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from snnc.compiler.tiles.planning.ordering import Common
 
 FILLED: Final = 0.5
-"""Density from which a sparse weight, at 8 bytes an entry, takes as much memory as a dense one."""
+"""Density from which a sparse weight, at 8 bytes per entry, takes as much memory as a dense one."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -36,9 +36,9 @@ def machine_context(target: Target) -> dict[str, Any]:
         (repr(float(target.link_sync_cycles)), "cycles of a barrier over IPUs"),
         (repr(float(target.superstep_cycles - control)), "cycles to set up an exchange"),
         (repr(float(control)), "cycles to control a superstep"),
-        (repr(float(target.host.bytes_per_second if target.host else 0.0)), "bytes a second to the host; 0: not known"),
+        (repr(float(target.host.bytes_per_second if target.host else 0.0)), "bytes per second to the host; 0: not known"),
         (repr(float(target.vertex_start_cycles)), "worker cycles to start a vertex"),
-        (repr(float(far.bytes_per_second)), "bytes a second from or to streaming memory of an IPU; 0: there is none"),
+        (repr(float(far.bytes_per_second)), "bytes per second from or to streaming memory of an IPU; 0: there is none"),
         (str(far.bytes_per_chip), "bytes of streaming memory of an IPU"),
     ]
     links = target.links

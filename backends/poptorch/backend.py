@@ -87,8 +87,8 @@ class PopTorchBackend(TileBackend[PopTorchOptions]):
         given = [name for name in _NOT_OF_POPTORCH if any(getattr(of, name, None) for of in settings)]
         if given:
             raise UnsupportedOnPopTorchError(
-                f"the optimizer has {' and '.join(given)}, and train.py of the package trains with the optimisers of PopTorch, which do "
-                "not; leave it out, or compile for the machine itself."
+                f"the package's train.py uses the optimisers of PopTorch, which have no {' and no '.join(given)}; leave it out of the "
+                "optimizer, or compile for the machine itself."
             )
         if varying := [i.label for i in program.inputs if i.varies]:
             raise UnsupportedOnPopTorchError(

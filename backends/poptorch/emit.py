@@ -98,7 +98,7 @@ def render(operation: PopartOperation) -> dict[str, str]:
 
 
 def description(operation: PopartOperation, name: str) -> Body:
-    """``network.json``: data for the modules of the package; only this file holds the author's names."""
+    """``network.json``: data for the modules of the package; only this file contains the author's names."""
     program, plan, net = operation.program, operation.plan, operation.net
     kinds = {store.owner: store.kind for store in net.stores.values()}
     return {

@@ -61,16 +61,16 @@ class PopartOperation:
         target = self.plan.target
         if target.chips & (target.chips - 1):
             raise UnsupportedOnPopTorchError(
-                f"{target.name} has {target.chips} IPUs, and PopTorch takes 1, 2, 4, 8 … for a model; compile for a machine with so many."
+                f"{target.name} has {target.chips} IPUs, but PopTorch accepts 1, 2, 4, 8 … for a model; compile for such a machine."
             )
         if target.chips > 1 and not self.plan.training:
             raise UnsupportedOnPopTorchError(
-                f"the plan spreads the network over {target.chips} IPUs of {target.name}, and a package for inference takes one: nothing "
-                "after the operation lies on the others; give a loss, or compile for one IPU (--target poptorch, or poptorch:bow)."
+                f"the plan spreads the network over {target.chips} IPUs of {target.name}, but a package for inference can use only one, "
+                "because nothing after it is on the others; give a loss, or compile for one IPU (--target poptorch, or poptorch:bow)."
             )
         if self.plan.streamed != "off":
             raise UnsupportedOnPopTorchError(
-                f"the plan keeps {self.plan.streamed} outside the tiles, and a custom operation has only its tiles; compile with "
+                f"the plan stores {self.plan.streamed} outside the tiles, but a custom operation can use only tiles; compile with "
                 "--streaming off, or with a smaller --batch."
             )
 

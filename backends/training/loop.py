@@ -19,7 +19,7 @@ Upcoming: TypeAlias = Callable[[], Batch | None]
 
 
 class Watch(Protocol):
-    """Observer of a training."""
+    """Observer of a training run."""
 
     def after_batch(self, batch: Batch, when: TrainingPosition, losses: Sequence[float]) -> bool:
         """Receive the batch and the moment of an update, and the losses of the epoch so far; return whether to stop here."""

@@ -93,7 +93,7 @@ def _check(folder: Path) -> None:
 
 
 def _is_cache(folder: Path) -> bool:
-    """Return whether a folder holds only a cache of snnc; a folder with other uses keeps its permissions."""
+    """Return whether a folder contains only a cache of snnc; a folder with other uses keeps its permissions."""
     return all(entry.name.removeprefix(".").startswith(_OWN_ENTRIES) for entry in os.scandir(folder))
 
 

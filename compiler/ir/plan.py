@@ -239,7 +239,7 @@ class Phase:
     busiest_tile
         The tile that determines `compute`.
     loops
-        Loops of the slowest vertex there, the one with most cycles first; empty where they are not described one by one.
+        Loops of the slowest vertex there, the one with most cycles first; empty if they are not described one by one.
     """
 
     name: str

@@ -231,7 +231,7 @@ def _check_edges(graph: Graph, ports: PortMap) -> None:
 
 
 def _check_shape_change(graph: Graph, edge: Edge, source: Shape) -> None:
-    """A Reshape must keep the number of values, a Scale its input's shape."""
+    """A Reshape must keep the number of values, and a Scale must keep the shape of its input."""
     match graph.operation(edge.target):
         case ir.Reshape(shape=shape) if size(shape) != size(source):
             raise ReshapeError(

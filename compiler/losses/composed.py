@@ -132,7 +132,7 @@ class Composed:
 
     @property
     def plain_targets(self) -> bool:
-        """Whether the targets of a sample are its class alone."""
+        """Whether the target of a sample is just its class."""
         return self.targets == "class" and not self.lengths
 
     @property

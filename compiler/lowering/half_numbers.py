@@ -33,7 +33,7 @@ class HalfNumbers:
 
     def __post_init__(self) -> None:
         if self.weights is not None and self.weights not in ROUNDINGS:
-            raise HalfNumbersError(f"weights of half is {self.weights!r}; it is None or one of {', '.join(ROUNDINGS)}.")
+            raise HalfNumbersError(f"weights of half is {self.weights!r}; it must be None or one of {', '.join(ROUNDINGS)}.")
         if not (self.weights or self.pasts or self.deltas):
             raise HalfNumbersError(f"half names no numbers; give some of {', '.join(KINDS)}, or leave it out.")
 

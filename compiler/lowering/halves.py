@@ -1,8 +1,8 @@
-"""Numbers that a program stores as float16 if its precision asks for it. Sums and running states are float32.
+"""Numbers that a program stores as float16 if its precision requires it. Sums and running states are float32.
 
 By default a program that trains rounds its history. A program that only runs has no history, and rounds the weights of its
 connections. Weights that are updated stay float32 unless float16 is requested for them: an update below half a unit in the last place is
-lost, rounded at random, or stored beside the weight (:mod:`snnc.compiler.losses.weight_rounding`).
+lost, rounded at random, or stored with the weight (:mod:`snnc.compiler.losses.weight_rounding`).
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def check_halves(half: Collection[Half], program: StepProgram) -> None:
 
 
 def half_deltas(program: StepProgram) -> tuple[BackwardOp, ...]:
-    """Return the backward operations with deltas rounded to float16 where dense connections alone send them back."""
+    """Return the backward operations with deltas rounded to float16 if only dense connections send them back."""
     others = {op.target for op in program.backward if isinstance(op, InputGradient) and not isinstance(op, DenseInputGradient)}
     return tuple(
         replace(op, half=True) if isinstance(op, DenseInputGradient) and op.target not in others else op for op in program.backward
@@ -144,7 +144,7 @@ def half_weights(parameters: Mapping[str, Parameter], connections: Iterable[Conn
         largest = float(np.abs(parameter.value).max())
         if largest > LARGEST:
             raise HalfRangeError(
-                f"{parameter.label} has a weight of {largest:g}, and the largest float16 number is {LARGEST:g}; leave precision out, or "
+                f"{parameter.label} has a weight of {largest:g}, but the largest float16 number is {LARGEST:g}; leave precision out, or "
                 "scale the weights."
             )
         found[weight] = replace(parameter, value=parameter.value.astype(np.float16).astype(np.float32), half=True)

@@ -118,7 +118,7 @@ def parse_assignments(text: str) -> tuple[Assignment, ...]:
     Raises
     ------
     EquationError
-        The text holds anything but assignments of whitelisted expressions, with the faulty line.
+        The text contains anything but assignments of whitelisted expressions, with the faulty line.
     """
     if len(text) > MAX_TEXT:
         raise EquationError(f"the equations are {len(text)} characters long; at most {MAX_TEXT} are read.")

@@ -52,11 +52,11 @@ class MappingProblem:
     patterns: Mapping[str, Array] = field(default_factory=dict)
     """The spiking values of a buffer, if measured: bits, [steps, samples, bytes], as :func:`numpy.packbits` packs them."""
     segment: int = 0
-    """As in :class:`snnc.compiler.ir.plan.Plan`."""
+    """See :class:`snnc.compiler.ir.plan.Plan`."""
     bits: frozenset[BusSource] = frozenset()
     """Sources of spikes for which relays store a bit for each value and step instead of ids."""
     streamed: Streamed = "off"
-    """As in :class:`snnc.compiler.ir.plan.Plan`."""
+    """See :class:`snnc.compiler.ir.plan.Plan`."""
     packed: bool = False
     """Whether rows of weights are packed before they are sent to their sources, if that saves pieces."""
     fused: TileSchedule | None = None

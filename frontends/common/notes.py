@@ -159,7 +159,7 @@ def _or_empty(array: Array | None) -> Array:
 
 
 def read_description(text: object, find_array: FindArray) -> Description:
-    """Undo :func:`describe`, with the arrays that the file holds now. The graph is not verified.
+    """Undo :func:`describe`, with the arrays that the file contains now. The graph is not verified.
 
     Raises
     ------

@@ -27,7 +27,7 @@ def scripts():
             sys.modules.pop(name, None)
 
 
-@pytest.mark.representative("mixed:101", "random:103")
+@pytest.mark.representative("random:103")
 @pytest.mark.parametrize("name", KNOWN)
 def test_a_step_is_emulated_as_predicted(scripts, name):
     drawn_networks, prediction, nets = scripts

@@ -1,8 +1,9 @@
-"""AEDAT 3.1: packets of events with headers of 28 bytes, after lines of text.
+"""AEDAT 3.1: lines of text, then packets of events, each with a header of 28 bytes.
 
-A header holds type, source (16 bits each), size of an event, offset of its time, overflows of the clock, capacity, number of events, number
-of valid events (32 bits each), all little-endian. A polarity event is 32 bits (valid, polarity, y of 15 bits, x of 15) and 32 bits of
-microseconds; the clock's overflows count 2^31. Events of a file are in the order of their times. Source: iniVation, "AEDAT file formats".
+A header contains the type and the source (16 bits each), then the size of an event, the offset of its time, the overflows of the clock,
+the capacity, the number of events and the number of valid events (32 bits each), all little-endian. A polarity event is one word of 32
+bits (valid, polarity, y of 15 bits, x of 15 bits) and 32 bits of microseconds; each overflow of the clock stands for 2^31 microseconds.
+The events of a file are sorted by time. Source: iniVation, "AEDAT file formats".
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The Heidelberg data sets SHD and SSC: spikes of 700 channels of an artificial cochlea, in HDF5.
 
-The files hold ``spikes/times`` (rows of seconds, float16), ``spikes/units`` (rows of channels), ``labels`` and ``extra`` (speakers, names
+The files have ``spikes/times`` (rows of seconds, float16), ``spikes/units`` (rows of channels), ``labels`` and ``extra`` (speakers, names
 of the classes). Source: Cramer, Stradmann, Schemmel, Zenke, "The Heidelberg spiking data sets for the systematic evaluation of spiking
 neural networks", IEEE TNNLS 2020, and https://zenkelab.org/datasets/.
 """
@@ -87,7 +87,7 @@ def shd(path: str | Path) -> DataSet:
 
 
 def ssc(path: str | Path) -> DataSet:
-    """Read ``ssc_train.h5``, ``ssc_valid.h5`` or ``ssc_test.h5``: spoken commands, 35 classes; otherwise as :func:`shd`."""
+    """Read ``ssc_train.h5``, ``ssc_valid.h5`` or ``ssc_test.h5``: spoken commands, 35 classes; otherwise like :func:`shd`."""
     return DataSet(_file(Path(path), 35))
 
 

@@ -4,19 +4,30 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from snnc.compiler.ir.plan_json import runs
 
 
+MOST_LISTED: Final = 256
+"""Different values that a byte tells apart."""
+
+
 def pack(values: Iterable[Any] | np.ndarray[Any, Any]) -> dict[str, Any]:
-    """Encode whole numbers as ``{"runs": [value, times, …]}``, ``{"i32": base64}`` or ``{"f64": base64}``: the shortest that is exact."""
+    """Encode whole numbers exactly, in the shortest of these forms.
+
+    ``{"runs": [value, times, …]}``; ``{"of": [values], "u8": base64}``, places in a list of at most 256 values, as the bytes of tiles with
+    equal shares of a layer are; ``{"i32": base64}``; ``{"f64": base64}``.
+    """
     array = np.asarray(values)
     changes = int((np.diff(array) != 0).sum()) + 1 if array.size else 0
     if changes * 3 < array.size or array.size < 8:
         return {"runs": runs(array.tolist())}
+    found, places = np.unique(array, return_inverse=True)
+    if found.size <= MOST_LISTED and 2 * found.size < array.size:
+        return {"of": found.tolist(), **pack_bytes(places)}
     fits = array.size == 0 or (array.min() >= -(2**31) and array.max() < 2**31)
     kind, dtype = ("i32", "<i4") if fits else ("f64", "<f8")
     return {kind: base64.b64encode(array.astype(dtype).tobytes()).decode("ascii")}

@@ -10,7 +10,7 @@ from snnc.compiler.ir.step_program import OutputInfo
 from snnc.compiler.tiles.vertices.parameter_vertices import sum_private
 
 SUM: Final = "sum_gradients"
-"""Compute set with the last sums of gradients, in place of the update."""
+"""Compute set with the last sums of gradients, instead of the update."""
 SUM_TITLE: Final = "U1 gradients"
 
 

@@ -115,7 +115,7 @@ def _add_choices(net: PoplarNetwork, assembly: Assembly, found: IndexedConnectio
         assembly.variable("Sums", f"{id_}_best", f'layout.block_rows({target}, "{id_}_best", 1)', "largest value so far")
     if found.source is not None:
         assembly.cells(target, f"{id_}_chosen", "1", "first entry of the largest value")
-        assembly.variable("Matrix", f"{id_}_winner", f'layout.matrix({target}, "{id_}_winner")', "the same entries, for the source")
+        assembly.variable("Matrix", f"{id_}_winner", f'layout.matrix({target}, "{id_}_winner")', "copy of these entries for the source")
 
 
 def zeroed(population: str, cells: str, comment: str) -> VertexLoop:
@@ -158,7 +158,7 @@ def _add_theta(net: PoplarNetwork, assembly: Assembly, found: IndexedConnection,
     sums = assembly.variable("Parts", f"d_{id_}_theta", f'{id_}_in.private_sums(graph, "d_{id_}_theta")', "private gradients")
     assembly.forget("backward", sums)
     workers = net.plan.target.workers
-    _owned(assembly, owners, f"d_{id_}_total", "their sums")
+    _owned(assembly, owners, f"d_{id_}_total", "sums of the private gradients")
     _owned(assembly, owners, f"d_{id_}_rest", "sums of all workers but the first", workers - 1)
     assembly.forget(SHARED_SUMS, f"d_{id_}_rest")
     assembly.variable(

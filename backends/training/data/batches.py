@@ -1,4 +1,4 @@
-"""Batches of a training, cut from arrays or read from a data set."""
+"""Batches of a training run, cut from arrays or read from a data set."""
 
 from __future__ import annotations
 

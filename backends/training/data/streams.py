@@ -99,7 +99,7 @@ class StreamBatches:
 
     def _nothing(self, epoch: int) -> str:
         if self.dropped:
-            return f"the only batch has {self.dropped} samples, and the network was compiled for {self.size}; compile for a smaller batch."
+            return f"the only batch has {self.dropped} samples, but the network was compiled for {self.size}; compile for a smaller batch."
         epoch -= self.plan.first_epoch
         again = "" if epoch == 0 else ", but gave some in the epoch before: it cannot be repeated"
         return f"the {type(self._found).__name__} gave no batch in epoch {epoch}{again}. It is empty, or an exhausted iterator."

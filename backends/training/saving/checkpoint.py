@@ -1,4 +1,4 @@
-"""A checkpoint: weights, optimiser state and position of a training, in one file that is replaced atomically."""
+"""A checkpoint: weights, optimiser state and position of a training run, in one file that is replaced atomically."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ class TrainingRecipe:
 
 @dataclass(frozen=True)
 class Position:
-    """The position of a training.
+    """The position of a training run.
 
     Attributes
     ----------
@@ -115,7 +115,7 @@ class Position:
     losses
         Losses of these batches.
     validated
-        Loss and accuracy on the validation data after each finished epoch of this training; NaN where there is none.
+        Loss and accuracy on the validation data after each finished epoch of this training; NaN if there is none.
     ended
         Whether training was stopped early.
     restored
@@ -176,7 +176,7 @@ def save_checkpoint(path: Path, values: Mapping[str, Array], position: Position)
 
 
 def read_position(path: Path) -> Position | None:
-    """Return the position of the training whose weights a file holds; None if the file has none.
+    """Return the position of the training run whose weights a file contains; None if the file has none.
 
     Raises
     ------
@@ -188,7 +188,7 @@ def read_position(path: Path) -> Position | None:
 
 
 def position_in(path: Path, entries: Mapping[str, Array], metadata: Mapping[str, str]) -> Position | None:
-    """Do as :func:`read_position` with the contents of a file."""
+    """Like :func:`read_position`, with the contents of a file."""
     if _POSITION not in metadata:
         return None
     try:
@@ -253,7 +253,7 @@ def _typed(value: Any, kind: str) -> Any:
         or (isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)),
     }
     if not good[kind]:
-        raise ValueError(f"{value!r} in place of {kind}")
+        raise ValueError(f"{value!r} instead of {kind}")
     return value
 
 

@@ -72,7 +72,7 @@ class ProgressGuard:
         Raises
         ------
         DivergedError
-            A value is not finite; the engine and the file hold the last good state.
+            A value is not finite; the engine and the file contain the last good state.
         CheckpointError
             It cannot be written.
         """
@@ -111,7 +111,7 @@ class ProgressGuard:
         Raises
         ------
         ResumeError
-            The file holds another one.
+            The file contains another one.
         """
         if path is None:
             assert self._best is not None, "kept after the best epoch"

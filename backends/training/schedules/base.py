@@ -1,4 +1,4 @@
-"""A schedule: a number for each update of a training."""
+"""A schedule: a number for each update of a training run."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class TrainingPosition:
 class Schedule(ABC):
     """A number for each update; also a plain function: ``schedule(update)``.
 
-    A schedule whose length is given in epochs, and a :class:`Plateau`, have values only in a training, which knows how many updates an
+    A schedule whose length is given in epochs, and a :class:`Plateau`, have values only in a training run, which knows how many updates an
     epoch has and what the validation losses are.
     """
 
@@ -101,7 +101,7 @@ def updates_of(epochs: float, when: TrainingPosition, schedule: Schedule) -> int
     """
     if when.batches is None:
         raise ScheduleError(
-            f"{type(schedule).__name__} has a length of {epochs:g} epochs, and how many updates these have is unknown here; give updates=…."
+            f"{type(schedule).__name__} has a length of {epochs:g} epochs, but their number of updates is unknown here; give updates=…."
         )
     return max(1, round(epochs * when.batches))
 

@@ -113,7 +113,7 @@ class NormalisingEngine(EngineWrapper[SplitEngine]):
             check_normalised(program, "this target")
         assert isinstance(engine, SplitEngine)
         if program.optimizer is not None and program.optimizer.loss_scale is not None:
-            raise NormalisationError("the optimizer has loss_scale, and statistics of a batch take gradients as they are; leave it out.")
+            raise NormalisationError("the optimizer has loss_scale, but statistics of a batch need unscaled gradients; leave it out.")
         super().__init__(engine)
         self._layers = _layers(program)
         self._masks = masks_of(program)

@@ -185,7 +185,7 @@ class Ranks:
 
 
 def ranks_for(engine: Engine, batch: int) -> Ranks | None:
-    """Return this process's place among those that train together; None if it is alone.
+    """Return the rank of this process among those that train together; None if it trains alone.
 
     Parameters
     ----------
@@ -224,7 +224,7 @@ def processes() -> int:
 
 
 def leads() -> bool:
-    """Return whether this process writes files and results: it is alone, or rank 0."""
+    """Return whether this process writes files and results: it trains alone, or is rank 0."""
     group = _open_group()
     if group is not None:
         return int(group.get_rank()) == 0

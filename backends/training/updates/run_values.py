@@ -79,7 +79,7 @@ class GradientWindow:
 
 
 class RunValues:
-    """The scheduled values of a training, set before each update.
+    """The scheduled values of a training run, set before each update.
 
     Parameters
     ----------

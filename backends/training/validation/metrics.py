@@ -117,7 +117,7 @@ def value_of(name: str, metric: Metric, scores: Array, targets: Array) -> Value:
 
 
 def are_classes(targets: Array) -> bool:
-    """Return whether targets are class indices, one a sample."""
+    """Return whether targets are class indices, one per sample."""
     return targets.ndim == 1 and targets.dtype.kind in "iu"
 
 

@@ -1,4 +1,4 @@
-"""Measures a network on validation data, between the epochs of a training."""
+"""Measures a network on validation data, between the epochs of a training run."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ def validation_data(
     ranks: Ranks | None = None,
     spikes: SpikeCounter | None = None,
 ) -> ValidationData | None:
-    """Check the validation data and metrics of a training.
+    """Check the validation data and metrics of a training run.
 
     Raises
     ------

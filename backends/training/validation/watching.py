@@ -1,4 +1,4 @@
-"""Validation, early stopping, best weights and logs of a training."""
+"""Validation, early stopping, best weights and logs of a training run."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from snnc.backends.training.validation.stopping import Stopping
 
 @dataclass(frozen=True)
 class Logs:
-    """The logs of a training, none or several."""
+    """The logs of a training run, none or several."""
 
     csv: CsvLog | None = None
     tensorboard: TensorBoardLog | None = None
@@ -111,7 +111,7 @@ class Watching:
             raise TrainingOptionError("restore_best with checkpoints needs a file that survives an interruption; give best=….")
 
     def logs(self, begin: Position) -> Logs:
-        """Open the logs of a training that begins, or goes on, at a position; only the first of several processes has any."""
+        """Open the logs of a training run that begins, or goes on, at a position; only the first of several processes has any."""
         if not leads():
             return Logs()
         resumed = begin.epoch > begin.recipe.first_epoch or begin.batch > 0

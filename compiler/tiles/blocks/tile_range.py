@@ -157,12 +157,12 @@ class ScatteredRange(TileRange):
         return index if index < len(self.places) and self.places[index] == tile else None
 
     def samples_on(self, tiles: Ints, first: Ints, stop: Ints) -> Ints:
-        """As in :class:`TileRange`: all samples on each of `places`."""
+        """See :class:`TileRange`: all samples on each of `places`."""
         found: Ints = np.where(np.isin(tiles, self.places), stop - first, 0)
         return found
 
     def contains(self, tiles: Ints) -> Bools:
-        """As in :class:`TileRange`."""
+        """See :class:`TileRange`."""
         found: Bools = np.isin(tiles, self.places)[:, None]
         return found
 

@@ -1,4 +1,4 @@
-"""The code of a population's blocks: the assignments of its kernel that the emitted vertices hold, and the names that they read."""
+"""The code of a population's blocks: the assignments of its kernel that the emitted vertices contain, and the names that they read."""
 
 from __future__ import annotations
 
@@ -21,9 +21,10 @@ class BlockCode:
 
 @dataclass(frozen=True)
 class HalfState:
-    """A state whose past is stored as float16.
+    """A state whose history is stored as float16.
 
-    `index` is its number, `offset` is subtracted before rounding; the adjoint reads it `before` a step, `after` it, or both.
+    `index` is its position among the states, and `offset` is subtracted before rounding. The adjoint reads the state `before` a step,
+    `after` it, or both.
     """
 
     index: int
@@ -90,7 +91,7 @@ def backward_code(layer: Layer) -> BackwardCode:
 
 
 def half_states(layer: Layer) -> tuple[HalfState, ...]:
-    """Return the states whose past is stored as float16 and read by the adjoint."""
+    """Return the states whose history is stored as float16 and read by the adjoint."""
     if not (layer.gradient and layer.kernel.rounded):
         return ()
     reads = backward_code(layer).reads

@@ -30,7 +30,7 @@ class Reads(Protocol):
 
     @property
     def index(self) -> int:
-        """Its number among the connections into the block."""
+        """Index of the connection among those into the block."""
 
     @property
     def link(self) -> Link:

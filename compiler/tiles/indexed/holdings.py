@@ -139,7 +139,7 @@ class Profile:
         return TableAmounts(dict(zip(AMOUNTS, values, strict=True)), dict(zip(AMOUNTS, values * groups, strict=True)))
 
     def _between(self, each: Ints) -> Floats:
-        """Amounts in groups of `each` neurons, between those of the sizes that were measured."""
+        """Amounts in groups of `each` neurons, interpolated between the measured sizes."""
         last = len(self.sizes) - 1
         below = np.clip(np.searchsorted(self.sizes, each, side="right") - 1, 0, max(last - 1, 0))
         above = np.minimum(below + 1, last)
@@ -150,7 +150,7 @@ class Profile:
 
 
 def measure(cutter: Cutter, neurons: int) -> Profile:
-    """Cut a population of `neurons` into groups of several sizes, and look at some groups of each."""
+    """Cut a population of `neurons` into groups of several sizes, and measure some groups of each size."""
     sizes = np.unique(np.geomspace(1, neurons, SIZES).round().astype(np.int64))
     found = []
     for size in sizes:

@@ -35,7 +35,7 @@ class IndexedLink:
 
     @cached_property
     def map(self) -> IndexedMap:
-        """Its runs."""
+        """The runs of the connection."""
         return indexed_map(self.op, self.buffers)
 
     @property
@@ -84,7 +84,7 @@ class IndexedLink:
         return TableForm(single=self.map.length == 1)
 
     def held(self, side: Side, where: TileRange, rate: Floats | None = None) -> TableAmounts:
-        """Return the amounts of every tile of `where`, replica after replica; `rate`: events of each source, where they differ."""
+        """Return the amounts of every tile of `where`, replica by replica; `rate`: events of each source, if they differ."""
         one = held_exactly(self._amounts(side, where, rate), column_groups(where.neurons, where.columns))
         return TableAmounts(*({name: np.tile(v, where.replicas) for name, v in some.items()} for some in (one.largest, one.total)))
 

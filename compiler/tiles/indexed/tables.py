@@ -215,7 +215,7 @@ def _clipped(found: IndexedMap, first: Ints, count: Ints) -> _Entries:
 
 
 def _extent(group: Ints, row: Ints, groups: int) -> tuple[Ints, Ints]:
-    """Smallest row of each group, and one more than the largest; 0 and 0 where it has none."""
+    """Smallest row of each group, and one more than the largest; 0 and 0 if it has none."""
     low, high = np.zeros(groups, np.int64), np.zeros(groups, np.int64)
     begin = np.searchsorted(group, np.arange(groups), side="left")
     end = np.searchsorted(group, np.arange(groups), side="right")

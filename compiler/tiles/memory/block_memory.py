@@ -107,7 +107,7 @@ def masks_bytes(problem: MappingProblem, layer: Layer, cut: AnyCut, neurons: Any
 
 
 def most_bytes(problem: MappingProblem, held: LiveBytes, more: Mapping[str, Any] | None = None) -> Ints:
-    """Return the maximum of `held` that is live in any stage of a step, with the additions of `more` in some stages."""
+    """Return the maximum of the bytes `held` that are live in any stage of a step, with the additions of `more` in some stages."""
     return peak_bytes(held, stages_of(training=problem.training, segment=problem.segment), more)
 
 

@@ -93,7 +93,7 @@ def store_bytes(
 ) -> int:
     """Bytes of one sample on a relay: its sequence, its workers' results from the masks of a step, and the windows of its buses.
 
-    `windowed` and `bits` as :func:`sequence_bytes` takes them.
+    `windowed` and `bits` as for :func:`sequence_bytes`.
     """
     return sum(store_lives(source, buses, steps, mode, windowed, bits).values())
 
@@ -145,7 +145,7 @@ def sequence_bytes(
 
 
 def ids_stored(source: BusSource, buses: Sequence[Bus], mode: Mode, windowed: Collection[str]) -> int:
-    """Ids that relays have room for in a step of `source`; `mode` and `windowed` as :func:`sequence_bytes` takes them."""
+    """Ids that relays have room for in a step of `source`; `mode` and `windowed` as for :func:`sequence_bytes`."""
     mine = [bus for bus in buses if bus.source == source]
     support = [bus.gradient_capacity for bus in mine if bus.id in windowed]
     return whole_words(source.width if mode == "exact" else max([bus.capacity for bus in mine] + support), source.width)

@@ -46,7 +46,7 @@ def find_stages(names: Sequence[str], arcs: Sequence[Arc]) -> tuple[int, dict[st
     Raises
     ------
     NoScheduleError
-        A cycle holds no delay.
+        A cycle contains no delay.
     """
     low, high = 1, max(1, len(names))
     best = stages_of(names, arcs, high)

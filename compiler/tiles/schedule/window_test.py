@@ -65,7 +65,7 @@ class MaximumLevel:
 
     @property
     def results(self) -> Numbers:
-        """Its results: one number each."""
+        """The results of the test, one number each."""
         return Numbers(self.tile, np.ones(len(self.tile), dtype=np.int64))
 
 

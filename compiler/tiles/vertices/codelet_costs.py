@@ -22,7 +22,7 @@ def codelet_costs(program: StepProgram, training: bool | None = None) -> dict[st
 
 
 def network_costs(network: MappedNetwork) -> dict[str, CodeletCost]:
-    """Return the same as :func:`codelet_costs`, for a network that is already described."""
+    """Return the costs of :func:`codelet_costs`, for a network that is already described."""
     costs = dict(_shared(network))
     for layer in network.layers:
         read = {link.events for link in layer.incoming if link.dense}

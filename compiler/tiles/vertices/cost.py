@@ -1,10 +1,10 @@
 """Costs of the codelets of the emitted Poplar program: integers shared by the prediction and the printed codelets.
 
 A codelet counts its own worker cycles (``SNNC_COUNT_CYCLES``). Its description, a
-:class:`~snnc.compiler.tiles.vertices.vertex_spec.VertexSpec`, has loops with trips and cycles a trip; the prediction evaluates them with
+:class:`~snnc.compiler.tiles.vertices.vertex_spec.VertexSpec`, has loops with trips and cycles per trip; the prediction evaluates them with
 expected amounts, and the codelet counts by the same formulas::
 
-    cycles = start + sum of trips x cycles a trip          (idle, and nothing else, when the vertex has no step)
+    cycles = start + sum of trips x cycles per trip          (idle, and nothing else, when the vertex has no step)
 
 A coefficient is the cycles of a trip of such a loop; its values are in :mod:`snnc.compiler.tiles.vertices.codelet_costs`, and the loops say
 what it counts.
@@ -114,7 +114,7 @@ class CodeletCost:
 
     @cached_property
     def instructions(self) -> int:
-        """Instructions that it takes in a tile's memory beside :attr:`loops`: those of each loop body once (docs/decisions/0012)."""
+        """Instructions in a tile's memory in addition to those of :attr:`loops`: those of each loop body once (docs/decisions/0012)."""
         names = [field.name for field in fields(self) if field.name != "loops"]
         return sum(getattr(self, name) for name in names if not (self.loops and name in OF_LOOPS))
 
@@ -139,7 +139,7 @@ def column_pairs(columns: Any) -> Any:
 
 
 def column_sweeps(columns: Any, most: int) -> Any:
-    """Sweeps over a list for so many columns, `most` pairs in each."""
+    """Sweeps over a list for a number of columns, `most` pairs in each."""
     return -(-column_pairs(columns) // most)
 
 
@@ -149,5 +149,5 @@ def joined_columns(columns: Any, most: int) -> Any:
 
 
 def dot_sweeps(columns: Any) -> Any:
-    """Runs of four, two and one columns that so many are cut into."""
+    """Runs of four, two and one columns into which a number of columns is cut."""
     return columns // 4 + columns % 4 // 2 + columns % 2

@@ -97,7 +97,7 @@ def generator(own_seed: int | None, seed: Seed, where: str) -> Stream:
     try:
         return Stream(list(seed) if own_seed is None else own_seed)
     except (TypeError, ValueError):
-        raise InitialiserError(f"{where}: the seed is {own_seed!r}; it is a whole number of 0 or more.") from None
+        raise InitialiserError(f"{where}: the seed is {own_seed!r}; it must be a whole number of 0 or more.") from None
 
 
 def check_weights(shape: Shape, what: str) -> None:

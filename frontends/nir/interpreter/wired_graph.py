@@ -150,7 +150,7 @@ def edge_lags(unfolded: Unfolded, lags: Mapping[str, Array], *, late_spikes: boo
     Raises
     ------
     NirSimulationError
-        A cycle holds neither a neuron nor a delay.
+        A cycle contains neither a neuron nor a delay.
     """
     found = {edge: int(late_spikes and unfolded.nodes[edge[0]].type in SPIKING) for edge in unfolded.edges}
     delayed = {edge for edge in unfolded.edges if found[edge] or _waits(edge[1], lags)}

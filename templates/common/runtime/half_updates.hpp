@@ -1,4 +1,4 @@
-// ---- updates of weights that are kept as float16: which of the numbers next to it a float becomes ----------------------------------
+// ---- updates of weights that are stored as float16: the neighbouring float16 number that a float is rounded to --------------------
 //
 // The same bits as snnc/compiler/losses/weight_rounding.py, which defines them.
 
@@ -31,10 +31,10 @@ SNNC_ROUNDS float weight_of_bits(unsigned bits) {
 #endif
 }
 
-/// What is beyond the largest float16 number becomes that number; NaN stays.
+/// Values beyond the largest float16 number become that number; NaN stays NaN.
 SNNC_ROUNDS float limited(float value) { return value > 65504.0f ? 65504.0f : value < -65504.0f ? -65504.0f : value; }
 
-/// The finaliser lowbias32: every bit of the result depends on all bits.
+/// The finaliser of the hash lowbias32: every bit of the result depends on all bits.
 SNNC_ROUNDS unsigned scrambled(unsigned x) {
   x ^= x >> 16;
   x *= 0x7feb352du;
@@ -46,11 +46,11 @@ SNNC_ROUNDS unsigned scrambled(unsigned x) {
 /// The random number of weight `place` of a parameter; `of_update` is scrambled(key of the parameter ^ number of the update).
 SNNC_ROUNDS unsigned drawn(unsigned of_update, unsigned place) { return scrambled(place ^ of_update); }
 
-/// One of the two float16 numbers next to a value, the nearer one more often: 13 random bits are added below the digits that stay.
+/// One of the two float16 numbers next to a value, the nearer one more often: 13 random bits are added below the digits that remain.
 SNNC_ROUNDS float rounded_at_random(float value, unsigned random) {
   const float x = limited(value), size = x < 0.0f ? -x : x;
   if (size < 6.103515625e-05f) {
-    // Below 2^-14, multiples of 2^-24.
+    // Values below 2^-14 become multiples of 2^-24.
     const float part = static_cast<float>(random >> 8) * 5.9604644775390625e-08f;
     const float whole = static_cast<float>(static_cast<int>(size * 16777216.0f + part)) * 5.9604644775390625e-08f;
     return weight_of_bits(bits_of_weight(whole) | (bits_of_weight(x) & 0x80000000u));

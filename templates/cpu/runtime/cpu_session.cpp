@@ -106,7 +106,7 @@ std::size_t CpuSession::keep_gradients() {
 
 void CpuSession::change_parameters() {
   ++updates;
-  // A thread that changes few numbers, a tenth of a millisecond of work, costs more than it spares.
+  // A thread that changes few numbers, a tenth of a millisecond of work, costs more time than it saves.
   constexpr std::size_t SHARE = 1 << 18;
   std::size_t numbers = 0;
   for (const Parameter *parameter : parameters)
@@ -220,7 +220,7 @@ std::string CpuSession::profile() {
 int CpuSession::block_length() const {
   const int own = (batch + static_cast<int>(workers.size()) - 1) / static_cast<int>(workers.size());
   const int most = std::max(1, BLOCK_ROWS / own);
-  // Gradients that threads share read the deltas of all; weights that a block fetches should serve some steps all the same.
+  // Gradients that threads share read the deltas of all; weights that a block fetches should still be used for a few steps.
   return std::min(segment, shares ? std::max(BLOCK_ROWS / batch, std::min(FEW_STEPS, most)) : most);
 }
 

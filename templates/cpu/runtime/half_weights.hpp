@@ -1,4 +1,4 @@
-// Weights that have the values of float16 numbers: what is set is rounded, and every update.
+// Weights whose values are float16 numbers: values that are set and every update are rounded.
 #ifndef SNNC_HALF_WEIGHTS_HPP
 #define SNNC_HALF_WEIGHTS_HPP
 
@@ -13,7 +13,7 @@ namespace snnc {
 
 inline float nearest_half(float value) { return float_of(half_of(limited(value))); }
 
-/// A part of the numbers of a parameter, as `change` takes it.
+/// A part of the numbers of a parameter, as `change` receives it.
 using Changed = std::pair<std::size_t, std::size_t>;
 
 inline void round_to_nearest(Parameter &weight, Changed part) {
@@ -21,7 +21,7 @@ inline void round_to_nearest(Parameter &weight, Changed part) {
     weight.value[i] = nearest_half(weight.value[i]);
 }
 
-/// Before an update: adds what rounding lost.
+/// Before an update: adds the rounding errors.
 inline void make_exact(Parameter &weight, Changed part) {
   for (std::size_t i = part.first; i < part.second; ++i)
     weight.value[i] += weight.remainder[i];
@@ -35,7 +35,7 @@ inline void round_keeping_remainder(Parameter &weight, Changed part) {
   }
 }
 
-/// A random number follows from the place of the weight in the model's array [outputs][inputs]; padding stays 0.
+/// A random number depends on the position of the weight in the model's array [outputs][inputs]; padding stays 0.
 inline void round_at_random(Parameter &weight, Changed part, const Panels &panels, unsigned key, int update) {
   const unsigned of_update = scrambled(key ^ static_cast<unsigned>(update));
   for (std::size_t i = part.first; i < part.second; ++i) {

@@ -1,4 +1,4 @@
-// Connections given by a table: one entry a weighted wire, sorted by source. Sparse weights, one-to-one links, slices, sums, averages.
+// Connections given by a table: one entry per weighted wire, sorted by source. Sparse weights, one-to-one links, slices, sums, averages.
 #ifndef SNNC_WIRING_HPP
 #define SNNC_WIRING_HPP
 
@@ -7,12 +7,12 @@
 
 namespace snnc {
 
-/// Numbers of a table that are floats by their bits.
+/// Floats in a table, stored as their bits.
 Array<float> constants(const Table &bits);
 
 class Wiring {
 public:
-  /// `begin`: first entry of each source and their number at the end; `entries`: target and index of the weight.
+  /// `begin`: first entry of each source, then their number; `entries`: target and index of the weight.
   Wiring(const Table &begin, const Table &entries);
 
   /// target[to] += weight * source[from] over all wires; `weights` are a parameter's or constants.
@@ -24,7 +24,7 @@ public:
 
 private:
   const Table &begin, &entries;
-  /// Where source i has one wire, to first + i: -1 where wires are otherwise.
+  /// If source i has one wire, to first + i; -1 if the wires are different.
   long long first = -1;
   /// Of such, source i has weight i / run: all have one weight, each has its own, or those of a channel have one.
   std::size_t run = 1;

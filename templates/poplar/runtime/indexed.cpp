@@ -1,4 +1,4 @@
-// What indexed.hpp declares.
+// Definitions for indexed.hpp.
 #include "indexed.hpp"
 
 #include <algorithm>

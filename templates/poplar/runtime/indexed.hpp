@@ -1,4 +1,4 @@
-// Indexed connections: tables of runs on tiles, weights that are owned by some tiles and copied to those that use them.
+// Indexed connections: tables of runs on tiles, and weights that some tiles own and others copy.
 #ifndef SNNC_INDEXED_HPP
 #define SNNC_INDEXED_HPP
 
@@ -27,7 +27,7 @@ std::vector<Owner> owners_of(const Table &table);
 
 std::vector<Owner> learned_owners(const std::vector<Owner> &owners);
 
-/// A part of the pieces that an owner sums up: one worker's, the first of which adds the other workers' sums.
+/// A part of the pieces that an owner sums up, for one worker; the first worker adds the sums of the others.
 struct SumShare {
   unsigned tile;
   std::size_t owner, count, part, parts;
@@ -72,7 +72,7 @@ public:
 
   template <class Part> unsigned low(const Part &part) const;
   template <class Part> unsigned span(const Part &part) const;
-  /// Elements that a group's copy of the weights holds.
+  /// Elements of a group's copy of the weights.
   template <class Part> unsigned size(const Part &part) const;
   /// Those of them that are among the first `last`.
   unsigned size(const Block &b, std::size_t last) const;
@@ -82,13 +82,13 @@ public:
 
   template <class Number> Parts rows(poplar::Graph &graph, const poplar::Type &type) const;
 
-  /// The source of each row, where rows are found by key.
+  /// The source of each row, if rows are found by key.
   template <class Number> Parts keys(poplar::Graph &graph, const poplar::Type &type) const;
 
   /// A column of the runs: 0 places, 1 weights, 2 lengths.
   template <class Number> Parts runs(poplar::Graph &graph, const poplar::Type &type, std::size_t column) const;
 
-  /// Constant weights, picked for each group from `values` (bits of floats).
+  /// Constant weights, selected for each group from `values` (bits of floats).
   Parts constants(poplar::Graph &graph, const Table &values) const;
 
   /// A copy of the weights that each group uses, or of those of them that are among [first, last).
@@ -102,7 +102,7 @@ public:
   /// Private gradients of each block.
   Parts private_sums(poplar::Graph &graph, const std::string &name) const;
 
-  /// The rows of a matrix that a group reads, for the samples of its replica; one row of it where it reads none.
+  /// The rows of a matrix that a group reads, for the samples of its replica; one row if it reads none.
   poplar::Tensor rows_of(const Matrix &matrix, const Block &b) const;
 
 private:
@@ -118,12 +118,12 @@ private:
   template <class Part> std::vector<Range> used_between(const Part &part, std::size_t first, std::size_t last) const;
 };
 
-/// What the groups of all replicas hold of each owner's gradient, and where it belongs.
+/// The parts of each owner's gradient that the groups of all replicas hold, and where they belong.
 class Shares {
 public:
   Shares(const Population &p, const Side &side, const std::vector<Owner> &owners, const Parts &sums);
 
-  /// The pieces of a share of one owner's gradient; where there are none, something that is not read stands for them.
+  /// The pieces of a share of one owner's gradient; if there are none, a placeholder that is not read.
   poplar::Tensor of(const SumShare &s, const poplar::Tensor &instead) const;
   std::vector<unsigned> place(const SumShare &s) const;
   std::size_t number(const SumShare &s) const;
@@ -135,7 +135,7 @@ private:
   std::vector<std::vector<unsigned>> places;
 };
 
-/// Where a share is summed up: the first in the gradient itself.
+/// Where a share is summed up: the first share in the gradient itself.
 poplar::Tensor summed(const Parts &total, const Parts &rest, const SumShare &s);
 
 /// The groups whose blocks have private sums to add up.

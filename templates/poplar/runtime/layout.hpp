@@ -26,7 +26,7 @@ public:
   /// [rows][count] for each group: parameters.
   Parts rows(const Population &p, const std::string &name, std::size_t rows);
 
-  /// [inputs][count] for each group: weights, their columns in pairs (see order_of_weights).
+  /// [inputs][count] for each group: weights, with columns in pairs (see order_of_weights).
   Parts weights(const Population &p, const std::string &name, std::size_t inputs);
 
   /// The same as half numbers.
@@ -47,19 +47,19 @@ public:
   /// [per_sample][samples] for each relay.
   Parts kept(const std::vector<Relay> &relays, const poplar::Type &type, const std::string &name, std::size_t per_sample);
 
-  /// One number for each relay, or as many for each as `each` says.
+  /// `each` numbers for each relay, one by default.
   Parts relay_numbers(const std::vector<Relay> &relays, const poplar::Type &type, const std::string &name, std::size_t each = 1);
 
-  /// [pieces][2] for each relay: what its workers find in the masks.
+  /// [pieces][2] for each relay: the numbers of ids that its workers find in the masks.
   Parts piece_counts(const std::vector<Relay> &relays, const std::string &name, unsigned workers);
 
-  /// [batch][width] on the relays: what all consumers read in a step.
+  /// [batch][width] on the relays: the window that all consumers read in a step.
   poplar::Tensor window(const std::vector<Relay> &relays, const poplar::Type &type, const std::string &name, std::size_t width);
 
   /// [neurons][batch], written by blocks and read by others: all samples of a block's neurons travel as one piece.
   Matrix matrix(const Population &p, const std::string &name);
 
-  /// The same as half numbers; blocks have an even number of samples, so that two of them are one word.
+  /// The same as half numbers; blocks have an even number of samples, so that two samples share a word.
   Matrix half_matrix(const Population &p, const std::string &name);
 
   /// [tiles][samples][row], written by blocks for relays.
@@ -68,7 +68,7 @@ public:
   /// [samples][entries] for each block.
   Parts sample_rows(const Population &p, const std::string &name, std::size_t entries);
 
-  /// [count][batch][width], of which each of `items` lies on its tile.
+  /// [count][batch][width], with each of `items` on its tile.
   template <class Pieces> poplar::Tensor pieces(const Pieces &items, const std::string &name, std::size_t count, std::size_t width) {
     const poplar::Tensor made = graph.addVariable(poplar::FLOAT, {count, batch, width}, name);
     for (const auto &p : items)
@@ -76,12 +76,12 @@ public:
     return made;
   }
 
-  /// What such a piece holds.
+  /// Elements of such a piece.
   template <class Piece> static poplar::Tensor part_of(const poplar::Tensor &all, const Piece &p) {
     return all.slice(p.part, p.part + 1, 0).slice(p.sample, p.sample + p.samples, 1).slice(p.entry, p.entry + p.entries, 2).flatten();
   }
 
-  /// [outputs] for each neuron of each group: the rows of outgoing weights lie with their source.
+  /// [outputs] for each neuron of each group: the rows of outgoing weights are stored with their source.
   Parts source_rows(const Population &p, const std::string &name, std::size_t outputs);
 
   /// The same as half numbers, in rows of an even length.
@@ -120,8 +120,8 @@ public:
     return window.slice(part.sample, part.sample + part.samples, 0).flatten();
   }
 
-  /// The rows of weights that belong to a tile of their source: of each group of the target's replica nearest in samples, those of the
-  /// paired columns and those of the last of an odd number.
+  /// The rows of weights that belong to a tile of their source: of each group of the target's replica with the closest samples, those of
+  /// the paired columns and those of the last one of an odd number.
   static poplar::Tensor rows_of(const Population &source, const Home &h, const Population &target, const Parts &weights,
                                 std::size_t inputs);
 
@@ -129,11 +129,11 @@ public:
   static poplar::Tensor rows_between(const Population &target, std::size_t begin, std::size_t end, const Parts &weights, std::size_t inputs,
                                      std::size_t first, std::size_t last);
 
-  /// The replica of a target whose samples are nearest to those of a replica of its source.
+  /// The replica of a target whose samples are closest to those of a replica of its source.
   static std::size_t nearest(const Population &source, const Population &target, std::size_t replica);
 
-  /// What the rows of all replicas of a source are copied from when weights have one value a neuron: those of the targets
-  /// [offset, offset + source.neurons) of the target's replica nearest in samples.
+  /// The sources from which the rows of all replicas are copied if weights have one value per neuron: those of the targets
+  /// [offset, offset + source.neurons) of the target's replica with the closest samples.
   static poplar::Tensor pairs_of(const Population &source, const Population &target, const Parts &weights, std::size_t offset);
 
 private:
@@ -148,18 +148,18 @@ private:
   template <class Items, class Size> Parts parts(const Items &items, const poplar::Type &type, const std::string &name, const Size &size);
 };
 
-// ---- orders: how the host's tensors, in the model's orientation, lie on the device ---------------------------------------------
+// ---- orders: the device order of the host's tensors, which have the model's layout -----------------------------------------------
 
-/// [steps][batch][n] kept as [samples][steps][count] for each block.
+/// [steps][batch][n], stored as [samples][steps][count] for each block.
 Order order_of_records(const Population &p, std::size_t steps, std::size_t batch);
 
-/// [batch][n] kept as [samples][count] for each block.
+/// [batch][n], stored as [samples][count] for each block.
 Order order_of_states(const Population &p);
 
-/// [outputs][inputs] kept as [inputs][count] for each group: all rows of the paired columns, then all rows of the last of an odd number.
+/// [outputs][inputs], stored as [inputs][count] for each group: all rows of the paired columns, then all rows of the last of an odd number.
 Order order_of_weights(const Population &p, std::size_t inputs);
 
-/// [n] kept beside the targets [offset, offset + n) of a population.
+/// [n], stored with the targets [offset, offset + n) of a population.
 Order order_of_pairs(const Population &p, std::size_t n, std::size_t offset);
 
 /// The same where the elements of each group are padded to an even number.
@@ -174,7 +174,7 @@ Order first_replica(const Population &p, Order order);
 /// One sample of a record: for each group, [steps][count].
 poplar::Tensor of_sample(const Population &p, const Parts &records, std::size_t steps, std::size_t sample);
 
-/// Where class c of such a sample begins, and how far its steps lie apart.
+/// Where class c of such a sample begins, and the distance between its steps.
 std::vector<unsigned> class_offsets(const Population &p, unsigned steps);
 
 std::vector<unsigned> class_strides(const Population &p);
@@ -183,25 +183,25 @@ std::vector<std::size_t> samples_of(std::size_t batch);
 
 // ---- replicas: each updates its share of a group's parameters and sends it to the others ----------------------------------------
 
-/// A group's share of its own parameters, or of anything that lies like them.
+/// A group's share of its own parameters, or of any array with the same layout.
 poplar::Tensor own_share(const Population &p, const Parts &parts, const Group &g);
 
-/// The share of a group that a sum of gradients ends up in: in its first block.
+/// The share of a group in which a sum of gradients is computed: in its first block.
 poplar::Tensor summed_share(const Population &p, const Sums &sums, const Group &g);
 
-/// What is added to it: the private sums of the other blocks or, when there are replicas, what the others hold of this share.
+/// The summands: the private sums of the other blocks or, if there are replicas, the parts of this share in the others.
 poplar::Tensor other_sums(const Population &p, const Sums &sums, const Group &g);
 
 std::size_t summands(const Population &p, const Group &g);
 
-/// The groups whose share holds something, or whose private sums must be added before replicas exchange them.
+/// The groups whose share is not empty, or whose private sums must be added before replicas exchange them.
 std::vector<Group> with_share(const Population &p, const Parts &parts);
 std::vector<Group> with_private_sums(const Population &p);
 
 /// All gradients once, in the order of the first replica's parameters.
 poplar::Tensor totals(const Population &p, const Sums &sums);
 
-/// All optimiser values once, in the same order; `shares` holds a share for each group.
+/// All optimiser values once, in the same order; `shares` has a share for each group.
 poplar::Tensor all_shares(const Population &p, const Parts &shares);
 
 /// Adds the updated shares and the places in other replicas that they are copied to.
@@ -210,7 +210,7 @@ void spread(const Population &p, const Parts &values, Copies &copies);
 /// Slot 0 of each part of an array with `slots` slots.
 poplar::Tensor first_slots(const Parts &parts, std::size_t slots);
 
-/// What these hold is not needed any more, so that others may have their room until they are written again.
+/// Their contents are no longer needed, so others may use their memory until they are written again.
 void forget(poplar::program::Sequence &program, const std::vector<poplar::Tensor> &tensors);
 
 } // namespace snnc

@@ -232,7 +232,7 @@ void Copies::add(const poplar::Tensor &source, const poplar::Tensor &destination
 }
 
 void Copies::end(poplar::program::Sequence &program, const char *name) const {
-  // A tensor holds elements of one type: float16 weights are a copy of their own.
+  // A tensor has elements of one type, so float16 weights are a separate copy.
   for (const bool halves : {false, true}) {
     std::vector<poplar::Tensor> sources, destinations;
     for (std::size_t i = 0; i < from.size(); ++i)

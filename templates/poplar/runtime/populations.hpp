@@ -39,7 +39,7 @@ struct Replica {
   unsigned sample, samples;
 };
 
-/// Samples [sample, sample + samples) of a source, kept on a tile.
+/// Samples [sample, sample + samples) of a source, stored on a tile.
 struct Relay {
   unsigned tile, sample, samples;
   std::size_t index;
@@ -52,7 +52,7 @@ struct Packer {
   std::size_t begin, end, home_begin, home_end, replica, index;
 };
 
-/// What a tile of each replica holds: the groups [begin, end) of a replica, the neurons [first, first + count).
+/// Contents of a tile in each replica: the groups [begin, end) of a replica, the neurons [first, first + count).
 struct TileGroups {
   std::size_t begin, end;
   unsigned first, count;
@@ -66,25 +66,25 @@ struct Population {
   std::vector<Home> homes;
   std::vector<Replica> replicas;
   std::vector<TileGroups> tiles;
-  /// The place of each group of a replica in `tiles`.
+  /// The index in `tiles` of each group of a replica.
   std::vector<std::size_t> tile_of;
 
   explicit Population(const Table &table);
 
-  /// Neurons of the fullest tile.
+  /// Neurons on the fullest tile.
   unsigned most_neurons() const;
-  /// Mask units of a tile: as many for each of its groups as the largest one needs, of 32 neurons each.
+  /// Mask units of a tile: for each of its groups as many as the largest group needs, with 32 neurons per unit.
   unsigned units() const;
-  /// The first neuron of each unit, tile after tile, then the number of neurons.
+  /// The first neuron of each unit, tile after tile, then the total number of neurons.
   std::vector<unsigned> first_of_unit() const;
-  /// The first neuron of each tile, then the number of neurons.
+  /// The first neuron of each tile, then the total number of neurons.
   std::vector<unsigned> first_of_tile() const;
-  /// The mask units [begin, end) that a group writes: the last one of a tile those that no group needs, too.
+  /// The mask units [begin, end) that a group writes; the last group of a tile also writes those that no group needs.
   std::pair<unsigned, unsigned> own_units(const Block &b) const;
   unsigned words_of(const Block &b, unsigned unit) const;
   /// Groups of one replica.
   std::size_t cuts() const;
-  /// The group of a replica that holds the same neurons as `g`.
+  /// The group of a replica with the same neurons as `g`.
   const Group &twin(const Group &g, std::size_t replica) const;
 
 private:
@@ -102,10 +102,10 @@ std::vector<unsigned> runs_of_tiles(const Population &p);
 
 std::vector<Relay> relays_of(const Table &table);
 
-/// How the workers of a relay share the mask units of its samples, as one list of numbers: where the pieces of each worker begin (and the
-/// last one's end), then for each piece its sample, the place of its first unit in what the relay receives, the units that follow there,
-/// all its units, the first of them among the units of a sample, the begin and end of its ids in the relay's list of found ids, and the
-/// first and last piece (plus one) of its sample.
+/// How the workers of a relay share the mask units of its samples, as one list of numbers: where the pieces of each worker begin (and where
+/// the last one's end); then for each piece its sample, the position of its first unit in the received data, the number of consecutive
+/// units there, the number of all its units, the index of the first of them among the units of a sample, the begin and end of its ids in the
+/// relay's list of found ids, and the first and last piece (plus one) of its sample.
 std::vector<unsigned> relay_pieces(const Population &p, const Relay &r, unsigned workers);
 
 /// A tile of a table.
@@ -115,7 +115,7 @@ struct Place {
 
 std::vector<Place> places(const Table &table);
 
-/// A tile that reads the words [first, last) that other tiles write.
+/// A tile that reads the words [first, last) written by other tiles.
 struct Reader {
   unsigned tile, first, last;
   std::size_t index;
@@ -123,19 +123,19 @@ struct Reader {
 
 std::vector<Reader> readers_of(const Table &table);
 
-/// One number for each IPU, on its first tile, so that its vertices read it without crossing IPUs.
+/// One number per IPU, on its first tile, so that the IPU's vertices read it locally.
 struct OnIpus {
   poplar::Tensor all;
   std::vector<Place> places;
   unsigned tiles_per_ipu;
 
-  /// The number of a tile's IPU.
+  /// The number on a tile's IPU.
   const poplar::Tensor operator[](unsigned tile) const { return all[tile / tiles_per_ipu]; }
-  /// The numbers of the relays' IPUs.
+  /// The numbers on the relays' IPUs.
   poplar::Tensor at(const std::vector<Relay> &relays) const;
 };
 
-/// A flat variable whose parts lie on one tile each.
+/// A flat variable; each part is on one tile.
 struct Parts {
   poplar::Tensor all;
   std::vector<std::size_t> begin;
@@ -148,7 +148,7 @@ struct Parts {
 /// Parts of several variables one after another, in the order of a table of (variable, part).
 poplar::Tensor in_order(const std::vector<const Parts *> &from, const Table &table);
 
-/// A sum for each block: those of the first block of each group, in which the others end and which the host sees, and those of the others.
+/// A sum for each block: those of the first blocks of all groups, which add the others and which the host sees, and those of the others.
 struct Sums {
   const Population *population;
   Parts first, others;
@@ -157,7 +157,7 @@ struct Sums {
   poplar::Tensor of_others(const Group &g) const;
 };
 
-/// [rows][batch] with a variable for each replica, so that what a tile holds of it is one piece.
+/// [rows][batch] with a variable for each replica, so that a tile's part of it is contiguous.
 struct Matrix {
   std::vector<poplar::Tensor> parts;
   std::vector<Replica> replicas;
@@ -167,7 +167,7 @@ struct Matrix {
   std::size_t rows() const;
 };
 
-/// What blocks send to relays, [tiles][samples][row] with a variable for each replica: consecutive samples of a tile are one piece.
+/// Data that blocks send to relays, [tiles][samples][row] with a variable for each replica: consecutive samples of a tile are contiguous.
 struct Sent {
   std::vector<poplar::Tensor> parts;
   std::vector<Replica> replicas;
@@ -182,7 +182,7 @@ struct Sent {
   poplar::Tensor of(const Population &p, const Block &b, unsigned begin, unsigned end) const;
 };
 
-/// The mask words that a block writes, `unit` words a unit.
+/// The mask words that a block writes, with `unit` words per unit.
 poplar::Tensor own_mask(const Sent &mask, const Population &p, const Block &b, unsigned unit);
 
 /// The values that a block writes.
@@ -192,10 +192,10 @@ poplar::Tensor own_values(const Sent &values, const Population &p, const Block &
 using Order = std::vector<std::uint32_t>;
 constexpr std::uint32_t NOWHERE = 0xffffffffu;
 
-/// The numbers 0 to `numbers` - 1, repeated to `elements` elements.
+/// The numbers 0 to `numbers` - 1, repeated to fill `elements` elements.
 Order repeated(std::uint32_t numbers, std::size_t elements);
 
-/// Copies that are made together, in one exchange.
+/// Copies that run together, in one exchange.
 class Copies {
 public:
   void add(const poplar::Tensor &source, const poplar::Tensor &destination);
@@ -206,7 +206,7 @@ private:
   std::vector<poplar::Tensor> from, to;
 };
 
-/// Elements of an array rounded up to whole pairs, so that the next one is aligned too.
+/// Elements of an array rounded up to whole pairs, so that the next array is aligned, too.
 std::size_t even(std::size_t elements);
 
 /// Elements [begin, end) of a group's parameters, which one of its replicas updates.

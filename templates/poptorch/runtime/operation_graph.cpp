@@ -1,4 +1,4 @@
-// What operation_graph.hpp declares.
+// Definitions for operation_graph.hpp.
 #include "operation_graph.hpp"
 
 #include "views.hpp"

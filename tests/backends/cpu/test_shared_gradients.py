@@ -57,7 +57,7 @@ def test_any_number_of_threads_gives_the_same_bits(make, tmp_path):
             np.testing.assert_array_equal(gradients[name], found[0][name], err_msg=name)
 
 
-@pytest.mark.representative("delayed-options2", "learnable-options3", "windowed-options4", "sparse_recurrent-options5")
+@pytest.mark.representative("learnable-options3", "windowed-options4", "sparse_recurrent-options5")
 @pytest.mark.parametrize(
     ("make", "options"),
     [

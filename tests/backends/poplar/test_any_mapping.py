@@ -38,7 +38,7 @@ def random_placement(random, copies):
     return place
 
 
-@pytest.mark.representative("choosing-*", "convolutional-*")
+@pytest.mark.representative("choosing-*")
 @pytest.mark.parametrize(
     ("make", "optimizer", "seed", "copies", "options"),
     sampled(

@@ -43,7 +43,7 @@ def made(folder, make, optimizer, target, options, kind, half=("weights",), step
     return Project(program, plan, emit_poplar(program, plan, folder / "-".join(("project", *half))))
 
 
-@pytest.mark.representative("clipped", "stochastic")
+@pytest.mark.representative("clipped")
 @pytest.mark.parametrize("name", CASES)
 def test_updates_equal_those_of_the_reference(tmp_path, name):
     """A float32 update may differ in its last bit; it then may go to the other neighbour, which is rare."""

@@ -67,7 +67,7 @@ def assert_equal_to_the_bit(found, wanted):
 EACH_LENGTH = [(name, length) for name, lengths in LENGTHS.items() for length in lengths]
 
 
-@pytest.mark.representative("replicas-5", "exact-7")
+@pytest.mark.representative("exact-7")
 @pytest.mark.parametrize(("name", "length"), sampled(EACH_LENGTH, 3))
 def test_segments_of_any_length_train_as_the_whole_sequence_does(tmp_path, name, length):
     case = in_segments(project(name), length, tmp_path)

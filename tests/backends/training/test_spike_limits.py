@@ -103,7 +103,7 @@ def test_scores_are_the_same_with_any_version_of_numpy():
     assert scores(5, 3, np.arange(4)).tolist() == [1655493740, 2441505064, 3905391513, 3713242806]
 
 
-@pytest.mark.representative("recurrent-*", "several_inputs-*", "sparse_recurrent-*", "choosing-*")
+@pytest.mark.representative("recurrent-*", "sparse_recurrent-*", "choosing-*")
 @pytest.mark.parametrize("policy", ["lowest", "random"])
 @pytest.mark.parametrize("name", NETS)
 def test_a_program_for_the_processor_drops_the_same_spikes(name, policy):

@@ -2,13 +2,13 @@
 
 namespace {
 
-/// The runs of row r are [rows[r], rows[r + 1]); each joins values that follow one another from `place` on with weights from `start` on.
-/// Where every run joins one value, there are no lengths.
+/// The runs of row r are [rows[r], rows[r + 1]); each connects consecutive values from `place` on with weights from `start` on.
+/// If every run connects one value, there are no lengths.
 template <class Number> struct RunTable {
   const Number *rows, *place, *start, *length;
 };
 
-/// How often the loops went round: halvings of a list, events and keys that were looked at, rows, runs, their values, those x samples.
+/// Loop counts: halving steps in a list, events and keys that were read, rows, runs, their values, values times samples.
 struct Trips {
   unsigned long searches = 0, lookups = 0, found = 0, runs = 0, values = 0, products = 0;
 };
@@ -27,17 +27,17 @@ inline void each_value(const RunTable<Number> &table, unsigned row, Trips &trips
   }
 }
 
-/// Below all values.
+/// Less than all values.
 [[maybe_unused]] constexpr float LOWEST = -3.402823466e+38f;
 
-/// Keeps the smallest entry, counted from 1; 0 is none.
+/// Keeps the smallest entry, counted from 1; 0 means none.
 [[maybe_unused]] inline void choose_first(float &chosen, unsigned entry) {
   const float number = static_cast<float>(entry + 1);
   if (chosen == 0.0f || number < chosen)
     chosen = number;
 }
 
-/// The first of the ascending ids that is not below `low`.
+/// The first of the ascending ids that is at least `low`.
 template <class Id> [[maybe_unused]] inline unsigned first_from(const Id *ids, unsigned events, unsigned low, Trips &trips) {
   unsigned first = 0;
   for (unsigned left = low > 0 ? events : 0; left > 0; ++trips.searches) {
@@ -49,7 +49,7 @@ template <class Id> [[maybe_unused]] inline unsigned first_from(const Id *ids, u
   return first;
 }
 
-/// Calls use(row) for the row of each event that has one: rows from `low` on follow one another …
+/// Calls use(row) for the row of each event that has one, if rows are consecutive from `low` on.
 template <class Id, class Use>
 [[maybe_unused]] inline void each_event(const Id *ids, unsigned events, unsigned low, unsigned span, Trips &trips, const Use &use) {
   for (unsigned e = first_from(ids, events, low, trips); e < events; ++e) {
@@ -61,7 +61,7 @@ template <class Id, class Use>
   }
 }
 
-/// … or have keys. Events and keys both ascend.
+/// The same if rows have keys; events and keys both ascend.
 template <class Id, class Number, class Use>
 [[maybe_unused]] inline void each_event(const Id *ids, unsigned events, const Number *keys, unsigned span, Trips &trips, const Use &use) {
   unsigned row = 0, e = span > 0 ? first_from(ids, events, keys[0], trips) : events;

@@ -17,7 +17,7 @@ except ImportError as error:
     ) from error
 
 LIBRARY = "SNNC_OPERATION_LIBRARY"
-"""Environment variable: the library to load in place of build/libspiking_network.so."""
+"""Environment variable: the library to load instead of build/libspiking_network.so."""
 
 
 def _load():

@@ -1,4 +1,4 @@
-"""Values that change while the network trains, besides weights: its gradient window, and how many spikes are sent."""
+"""Values other than weights that change during training: the gradient window, and the number of spikes that are sent."""
 
 import hashlib
 import math
@@ -8,16 +8,16 @@ import torch
 from .description import INPUTS, NETWORK, STEPS
 
 LIMITS = NETWORK["limits"]
-"""Sources that send at most so many spikes of a step: name, seed name, neurons, compiled capacity, and its buffer or its input's number."""
+"""Sources that limit the spikes they send per step: name, seed name, neurons, compiled capacity, and buffer or index of the input."""
 WINDOWS = NETWORK["windows"]
-"""Buffers of the lower ends of gradient windows, and the lower end that was compiled."""
+"""Buffers of the lower bounds of gradient windows, and the compiled lower bound."""
 NAMED = WINDOWS["low"] + [limit["buffer"] for limit in LIMITS if limit["buffer"]]
-"""Buffers of the network that a run may change."""
+"""Buffers of the network that a run can change."""
 WORD = 0xFFFFFFFF
 
 
 def schedule(text):
-    """Return the function of the update that a text describes: 5, linear:10,5,updates=20 or exponential:-100,-0.1 (by halves)."""
+    """Return the function of the update described by a text: 5, linear:10,5,updates=20 or exponential:-100,-0.1 (by halves)."""
     name, _, rest = text.partition(":")
     if not rest:
         return lambda update: float(text)
@@ -32,7 +32,7 @@ def schedule(text):
 
 
 class RunValues:
-    """Sets the values of each update.
+    """Sets the values for each update.
 
     `network` holds the buffers; `window` and `capacity` are texts of schedules or None: as compiled; a capacity that ends with %
     is a part of each source's neurons. `drop` is lowest or random.
@@ -54,7 +54,7 @@ class RunValues:
 
     @property
     def changes(self):
-        """Whether anything differs from what was compiled."""
+        """Whether any value differs from the compiled one."""
         return self.window is not None or self.capacity is not None or self.drop != "lowest"
 
     def set(self, update):
@@ -102,21 +102,21 @@ class RunValues:
 
 
 def choice_key(drop, seed, update, source):
-    """Return the key of the choice of an update; -1: the lowest ids."""
+    """Return the key for the selection in an update; -1: the lowest ids."""
     if drop == "lowest":
         return -1
     return int.from_bytes(hashlib.blake2b("{} {} {}".format(seed, update, source).encode(), digest_size=3).digest(), "little")
 
 
 def mixed(x):
-    """A bijection of the unsigned integers of 32 bits, here in 64."""
+    """A bijection of the unsigned 32-bit integers, computed with 64 bits."""
     x = ((x ^ (x >> 16)) * 0x85EBCA6B) & WORD
     x = ((x ^ (x >> 13)) * 0xC2B2AE35) & WORD
     return x ^ (x >> 16)
 
 
 def sent(spikes, capacity, key):
-    """Return spikes [batch, steps, ...] with at most `capacity` of each step, as snnc.compiler.lowering.spike_limits defines them."""
+    """Return spikes [batch, steps, ...] with at most `capacity` per step, as snnc.compiler.lowering.spike_limits defines them."""
     rows = spikes.flatten(2)
     if key < 0:
         return (rows * (rows.cumsum(-1) <= capacity)).reshape(spikes.shape)

@@ -140,7 +140,7 @@ def test_capacities_and_shares_outside_their_range(options: dict) -> None:
 
 
 def test_an_unknown_way_is_refused() -> None:
-    with pytest.raises(MappingOptionError, match=r"gradients is 'sparse'; it is 'auto', 'dense' or 'windowed'"):
+    with pytest.raises(MappingOptionError, match=r"gradients is 'sparse'; it must be 'auto', 'dense' or 'windowed'"):
         make_plan(chain(40, 30, 20), small(4), steps=5, batch=2, gradients="sparse")
 
 
