@@ -1,6 +1,6 @@
 """snnc: a graph compiler for spiking neural networks.
 
-Exports all that a program needs, and ``__version__``; names are imported on first use, so that ``import snnc`` costs little.
+Exports the public names and ``__version__``; names are imported on first use, so that ``import snnc`` is fast.
 """
 
 from __future__ import annotations

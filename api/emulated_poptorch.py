@@ -14,7 +14,7 @@ from snnc.compiler.errors import SnncError
 LIBRARY = "SNNC_OPERATION_LIBRARY"
 """Environment variable with which a package finds its operation."""
 VERSION = "POPTORCH_IPU_MODEL_VERSION"
-"""Environment variable of PopTorch: which IPU is emulated."""
+"""Environment variable of PopTorch: the emulated IPU."""
 
 
 def install(folder: str | Path, *, tiles: int = 0) -> None:
@@ -30,7 +30,7 @@ def install(folder: str | Path, *, tiles: int = 0) -> None:
     Raises
     ------
     PopTorchFolderError
-        The folder holds no such package.
+        The folder contains no such package.
     ToolMissingError, BuildError
         There is no C++ compiler, or it refuses the operation.
 
@@ -56,7 +56,7 @@ def install(folder: str | Path, *, tiles: int = 0) -> None:
 
 
 def main(arguments: list[str]) -> int:
-    """Run a script of a package with the rest of the arguments; return the exit code."""
+    """Run a script of a package with the remaining arguments; return the exit code."""
     if not arguments or arguments[0] in ("-h", "--help"):
         print(
             "python -m snnc.emulated_poptorch SCRIPT [ARGUMENTS]\n\nRuns a script next to an emitted operation.cpp, with PopTorch emulated."

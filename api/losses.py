@@ -1,10 +1,10 @@
 """Losses: ``loss=snnc.losses.CrossEntropy("count", classes=10) + 0.1 * snnc.losses.L2("hidden")``.
 
 A loss compares a statistic of the outputs over time with targets. Sums of losses, with factors, are losses: add regularisers of hidden
-populations, or other losses of the same targets. What ``fit`` takes as targets is said by `targets` and `lengths`:
+populations, or other losses of the same targets. `targets` and `lengths` define the targets that ``fit`` takes:
 
 ===================  ==============================================================  ===========================
-``targets``          targets of B samples of T steps, for n outputs                  what does not count
+``targets``          targets of B samples of T steps, for n outputs                  not counted
 ===================  ==============================================================  ===========================
 ``"class"``          [B] class indices; with `lengths` [B, 2]: class, length
 ``"step_classes"``   [B, T] class indices                                            steps of class -1
@@ -12,8 +12,8 @@ populations, or other losses of the same targets. What ``fit`` takes as targets 
 ``"step_values"``    [B, T, n] numbers                                               NaN
 ===================  ==============================================================  ===========================
 
-With `lengths`, the steps from a sequence's length on count nowhere. With `classes`, the outputs are groups of neurons of equal size,
-one a class in order, whose outputs are summed at every step. The loss of a batch is the mean over its samples, whatever their lengths.
+With `lengths`, steps after a sequence's length do not count. With `classes`, the outputs are groups of neurons of equal size, one
+per class in order, whose outputs are summed at every step. The loss of a batch is the mean over its samples, whatever their lengths.
 """
 
 from __future__ import annotations
@@ -76,8 +76,8 @@ def SquaredError(  # noqa: N802
         As for :func:`CrossEntropy`; ``"rate"`` is the mean of the spikes. Errors of counts are divided by the steps, times of first
         spikes by their square, as in snnTorch's ``mse_count_loss`` and ``mse_temporal_loss``.
     on, off
-        Where targets are classes: the value of the right class's output (1), and of the others (0). Of counts: shares of the steps. Of
-        first spikes: steps (0 and -1, the last one).
+        If targets are classes: the value of the right class's output (1), and of the others (0). For counts these are shares of the steps;
+        for first spikes, steps (0, and -1 for the last one).
     classes, targets, lengths
         See the module.
 
@@ -102,9 +102,9 @@ def Equation(  # noqa: N802
     targets: TargetKind = "class",
     lengths: bool = False,
 ) -> Composed:
-    """A loss of your own: an equation in ``x``, the statistic of an output, and ``y``, its target.
+    """A custom loss: an equation in ``x``, the statistic of an output, and ``y``, its target.
 
-    It is written in the language of neurons' equations, and its derivative is found symbolically. Without ``y`` it is a regulariser.
+    It is written in the language of neuron equations, and its derivative is computed symbolically. Without ``y`` it is a regulariser.
 
     Parameters
     ----------
@@ -115,9 +115,9 @@ def Equation(  # noqa: N802
     port
         Whether ``x`` is of spikes or membranes.
     population
-        The population, or ``"population.port"``, that it reads; None: what the loss reads.
+        The population, or ``"population.port"``, that it reads; None: the output that the loss reads.
     on, off
-        ``y`` of the right class's output and of the others, where targets are classes.
+        If targets are classes: ``y`` for the output of the right class, and for the others.
     classes, targets, lengths
         See the module.
 
@@ -135,7 +135,7 @@ def Equation(  # noqa: N802
 
 
 def L1(population: str | None = None, of: str = "rate") -> Composed:  # noqa: N802
-    """Mean of the rates of a population (``"rate"``), or of the sizes of its membranes at every step (``"membrane"``)."""
+    """Mean of the rates of a population (``"rate"``), or of the magnitudes of its membranes at every step (``"membrane"``)."""
     return Composed((regulariser(f"l1_{of}", population),))
 
 

@@ -1,4 +1,4 @@
-"""Recipes: TOML files with the settings of a training, ``snnc train build/ --data d.npz --recipe shd.toml``.
+"""Recipes: TOML files with the settings of a training run, ``snnc train build/ --data d.npz --recipe shd.toml``.
 
 A recipe has the arguments of ``session.fit`` as keys. Schedules are written as text; paths are relative to the recipe.
 """
@@ -47,7 +47,7 @@ _KINDS: Final = {
     "tensorboard": "a path",
     "checkpoint_every": "a time, such as 30s, 5m or none",
 }
-"""The keys, and what each takes."""
+"""The keys, and the values that each accepts."""
 _DATA: Final = {
     "train": "the path of an npz archive, or KIND:PATH of a data set",
     "validation": "the path of an npz archive, or KIND:PATH of a data set",
@@ -64,7 +64,7 @@ _PATHS: Final = ("best", "log", "tensorboard")
 
 
 def read_recipe(path: str | Path) -> dict[str, Any]:
-    """Return the settings of a recipe, checked; ``session.fit(x, y, **read_recipe("shd.toml"))`` takes those without files of data.
+    """Return the checked settings of a recipe; if it names no data, ``session.fit(x, y, **read_recipe("shd.toml"))`` accepts them all.
 
     Paths are relative to the folder of the recipe. ``validation`` and the table ``data`` name files, and ``checkpoint_every`` is a
     duration, for ``snnc train``.
@@ -72,7 +72,7 @@ def read_recipe(path: str | Path) -> dict[str, Any]:
     Raises
     ------
     RecipeError
-        With the file, the line and the key.
+        The recipe is wrong; the message names the file, the line and the key.
     """
     file = Path(path)
     try:
@@ -89,7 +89,7 @@ def read_recipe(path: str | Path) -> dict[str, Any]:
             kind = _DATA.get(name[5:]) if name.startswith("data.") else _KINDS.get(name)
             if kind is None:
                 known = ", ".join(_DATA) + " in the table [data]" if name.startswith("data.") else ", ".join([*_KINDS, "[data]"])
-                raise RecipeError(f"{where} is not a setting of a training; there are {known}.")
+                raise RecipeError(f"{where} is not a setting of a training run; there are {known}.")
             problem = _problem(name.removeprefix("data."), part, kind)
             if problem:
                 raise RecipeError(f"{where} = {part!r} must be {problem}.")
@@ -102,7 +102,7 @@ def read_recipe(path: str | Path) -> dict[str, Any]:
 
 
 def _placed(folder: Path, name: str) -> str:
-    """Return the name of data with its path in `folder`."""
+    """Return the name of the data with its path relative to `folder`."""
     named = split_name(name)
     return str(folder / name) if named is None else f"{named[0]}:{folder / named[1]}"
 

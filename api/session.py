@@ -74,14 +74,14 @@ class Session(session.BackendSession):
         return self.options.seed if seed is None else seed
 
     def _after_fit(self, history: History, samples: int) -> None:
-        """Note the time of a training step, if no plan predicts it."""
+        """Record the time of a training step, if no plan predicts it."""
         if self.plan is None and samples:
             from snnc.report.program import timing_of
 
             self.timing = timing_of(history, samples)
 
     def show(self) -> None:
-        """Print the report of the plan, or of the program where there are no tiles."""
+        """Print the report of the plan, or of the program if there are no tiles."""
         print(self.report_text("text"), end="")
 
     def report(self, path: str | Path, format: str | None = None) -> Path:
@@ -92,10 +92,12 @@ class Session(session.BackendSession):
         path
             The file to write.
         format
-            One of ``snnc.report.FORMATS``, such as ``"html"``, ``"text"`` or ``"png"``; by default what the file's name ends with.
+            One of ``snnc.report.FORMATS``, such as ``"html"``, ``"text"`` or ``"png"``; by default the suffix of the file's name.
         """
+        from snnc.report import format_of
+
         file = Path(path)
-        content = self._report(format or {".txt": "text"}.get(file.suffix, file.suffix.removeprefix(".")) or "html")
+        content = self._report(format or format_of(file))
         with whole_file(file) as stream:
             stream.write(content)
         return file
@@ -144,14 +146,14 @@ class Session(session.BackendSession):
         initial: Mapping[str, npt.ArrayLike] | None = None,
         samples: int = 1,
     ) -> Recording:
-        """Keep the spikes of the first samples for reports: in the session and, where it has one, in the project's folder.
+        """Record the spikes of the first samples for reports: in the session and, if there is one, in the project's folder.
 
-        They are computed by the NumPy reference from the session's weights; exact backends fire the same.
+        They are computed by the NumPy reference from the session's weights; exact backends produce the same spikes.
 
         Parameters
         ----------
         inputs, initial
-            As :meth:`run` takes them.
+            As for :meth:`run`.
         samples
             Number of samples.
 
@@ -175,7 +177,7 @@ class Session(session.BackendSession):
         return counted
 
     def record_samples(self, x: Mapping[str, Input] | Input | BatchedData, samples: int = 1) -> Recording:
-        """Do as :meth:`record` with samples, or a data set, as :meth:`fit` takes them."""
+        """Like :meth:`record`, for samples or a data set, as in :meth:`fit`."""
         if isinstance(x, BatchedData):
             first, _ = next(iter(x.batches(max(1, samples), order=np.arange(min(max(1, samples), len(x))))))
             return self._record(self.inputs.batch(first), {}, samples)
@@ -195,7 +197,7 @@ class Session(session.BackendSession):
         return self.recording
 
     def profile(self) -> dict[str, Any] | None:
-        """Return what the emulator counted of each superstep, or None if nothing was counted."""
+        """Return the emulator's counts for each superstep, or None if there are none."""
         found: dict[str, Any] = profile_of(self.engine).get("emulator") or {}
         if "steps" not in found:
             return None
@@ -214,7 +216,7 @@ class Session(session.BackendSession):
         return {"counted": found["cycles_last_run"], "predicted": self.plan.cycles}
 
     def keep(self) -> None:
-        """Keep the profile of a whole step, or the measured time of one, in the project's folder, for reports."""
+        """Store the profile of a whole step, or its measured time, in the project's folder for reports."""
         found = self.profile() if self.plan is not None else self.timing
         if self.project is not None and found is not None:
             try:
@@ -258,7 +260,7 @@ def arrays_for(
     filled = sorted(name for name in idle if idle[name] == "zeros" and name in arrays and np.any(arrays[name]))
     if filled:
         raise FilledBufferError(
-            f"the array {filled[0]!r} holds other values than 0, and this buffer starts with zeros; leave it out, or export the past "
+            f"the array {filled[0]!r} holds other values than 0, but this buffer starts with zeros; leave it out, or export the past "
             "values that it holds as states of their own."
         )
     arrays = Chosen(arrays, {name: name for name in arrays if name not in idle})

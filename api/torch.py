@@ -34,7 +34,7 @@ from snnc.torch_machine import MachineRun
 from snnc.torch_program import Adjoined, ModuleRecipe, adjoined, chosen_outputs, opened
 
 Input: TypeAlias = "torch.Tensor | Events"
-"""What the module takes for an input: [T, B, *shape]."""
+"""Types that the module accepts for an input: [T, B, *shape]."""
 
 
 _BUILT: Final = ("_adjoined", "_device", "_places", "_lock", "_runs", "_process", "_engine", "_folder", "_machine", "_window")
@@ -46,9 +46,9 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
 
     Learned parameters of the network are parameters of the module, the others buffers, under the names of
     :meth:`snnc.Session.state_dict`. Tensors are float32; the backward pass of a forward pass that was not the last one runs it
-    again. On a GPU the module's parameters, inputs and outputs are tensors there, which the program reads and writes where they are, in
-    torch's current stream and without the host waiting. A number in an input of spikes that is neither 0 nor 1 makes the output NaN
-    there, and a later forward pass reports it.
+    again. On a GPU the module's parameters, inputs and outputs are tensors on the device, which the program reads and writes in place, in
+    torch's current stream and without blocking the host. There, a number in an input of spikes that is neither 0 nor 1 makes the
+    output NaN, and a later forward pass reports it.
 
     Modules can be copied, pickled and given to other processes: a copy builds its program when it first runs.
 
@@ -63,10 +63,10 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
     surrogate, gradient_window, steps, dt, input_kind, memory, threads, truncate, precision, learnable
         As for :func:`snnc.compile`. A machine needs `steps`, and takes sequences of at most this many steps.
     batch
-        The most samples of a call on a machine, 32 by default; other targets take any number.
+        Maximum number of samples per call on a machine, 32 by default; other targets take any number.
     input_gradients
-        Compile the gradient of the inputs too, for layers before this one. Inputs then are values, or spikes with
-        ``input_kind="spikes"``, which the program moves as events.
+        Also compile the gradient of the inputs, for layers before this one. Inputs are then values or, with ``input_kind="spikes"``,
+        spikes, which the program moves as events.
 
     Raises
     ------
@@ -135,14 +135,14 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
 
     @property
     def program(self) -> StepProgram:
-        """What runs."""
+        """The program that runs."""
         return self._adjoined.program
 
     @property
     def gradient_window(self) -> tuple[float, float] | None:
-        """The ends between which a neuron takes gradient, membrane minus threshold; None: made without.
+        """Ends of the gradient window, as membrane minus threshold; None: the module was made without one.
 
-        They can be set before any forward pass, as a pair or as the lower end alone, inside the window that the module was made with.
+        They can be set before any forward pass, as a pair or as the lower end alone, within the window of the module's creation.
         """
         return self._window_now
 
@@ -158,12 +158,12 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
         Parameters
         ----------
         inputs
-            [T, B, *shape], float32 where the program runs, or :class:`snnc.Events`; of several inputs, a mapping of their names.
+            [T, B, *shape], float32 on the device of the program, or :class:`snnc.Events`; for several inputs, a mapping by name.
 
         Returns
         -------
         torch.Tensor, or tuple of them
-            The output at every step, [T, B, *shape]; of several outputs a tuple, in the order of `outputs`.
+            The output at every step, [T, B, *shape]; for several outputs a tuple, in the order of `outputs`.
 
         Raises
         ------
@@ -184,11 +184,11 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
         return tuple(part.reshape(*found.shape[:2], *shape) for part, shape in zip(parts, shapes, strict=True))
 
     def extra_repr(self) -> str:
-        """What ``repr`` shows in addition to the layers."""
+        """Return the text that ``repr`` shows in addition to the layers."""
         return f"{headline(self._recipe.graph)}, target={self._recipe.options.target!r}, outputs={self.outputs!r}"
 
     def __getstate__(self) -> dict[str, Any]:
-        """What copies and pickles hold: network, options and weights; the program is built again where it is used."""
+        """Return the contents of copies and pickles: network, options and weights; each copy builds its own program."""
         state = {name: value for name, value in self.__dict__.items() if name not in _BUILT}
         return state | {"_recipe": self._recipe.to_state()}
 
@@ -198,12 +198,12 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
         self._prepare()
 
     def _prepare(self) -> None:
-        """Set up what is not pickled, but for the engine."""
+        """Set up the attributes that are not pickled, except the engine."""
         self._adjoined: Adjoined = adjoined(self._recipe)
         on_device = self._recipe.options.backend.on_device()
         self._device = torch.device("cuda", torch.cuda.current_device()) if on_device else torch.device("cpu")
         self._places: dict[str, tuple[torch.nn.Module, str]] = {}
-        """Where each parameter of the program is kept."""
+        """Location of each parameter of the program in the module."""
         for name, parameter in self.program.parameters.items():
             if name not in self._adjoined.hidden:
                 above, _, last = parameter.label.rpartition(".")
@@ -214,9 +214,9 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
         self._lock = threading.Lock()
         self._runs = 0
         self._drawn = 0
-        """How often masks of dropout were drawn: each forward call in the ``train()`` mode draws others."""
+        """Number of draws of dropout masks: each forward call in ``train()`` mode draws new ones."""
         self._process: int | None = None
-        """The one in which the program is open; threads of a program do not live on in a child."""
+        """Id of the process in which the program is open; a program's threads do not survive in a child process."""
 
     def _open(self) -> None:
         engine, self._folder = opened(self._recipe.graph, self.program, self._recipe.options, self._device.index)
@@ -265,7 +265,7 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
                 home.register_buffer(last, value)
 
     def _run(self, given: Mapping[str, Input], values: Mapping[str, torch.Tensor], masks: int | None) -> torch.Tensor:
-        """Run forward with these parameters and masks of dropout; the next :meth:`_go_back` goes back from here."""
+        """Run forward with these parameters and dropout masks; the next :meth:`_go_back` runs backward from here."""
         if self._machine is not None:
             found = self._machine.run(given, values, masks)
             self._runs += 1
@@ -291,7 +291,7 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
     def _give(self, name: str, value: torch.Tensor) -> None:
         """Let the program read a tensor in place.
 
-        A copy that is made of it belongs to the current stream, so its memory is reused only after the program has run.
+        A copy of the tensor belongs to the current stream, so its memory is reused only after the program has run.
         """
         whole = value.detach().to(self._device, torch.float32).contiguous()
         self._engine.session.set_from(name, whole.data_ptr(), max(1, whole.numel()))

@@ -28,16 +28,16 @@ from snnc.options.compile_options import CompileOptions, from_data, to_data
 
 @dataclass(frozen=True, eq=False)
 class ModuleRecipe:
-    """All that a module is made from, but for the weights that it has learned."""
+    """All data from which a module is made, except its learned weights."""
 
     graph: Graph
     options: CompileOptions
     outputs: tuple[str, ...]
-    """Which outputs it returns, in this order."""
+    """The outputs that it returns, in this order."""
     input_gradients: bool
 
     def to_state(self) -> dict[str, Any]:
-        """Return it as plain data and arrays, to be copied and pickled."""
+        """Return it as plain data and arrays, for copying and pickling."""
         arrays: list[Array] = []
 
         def keep(node: str, field: str, array: Array) -> int:
@@ -57,7 +57,7 @@ class ModuleRecipe:
 
 @dataclass(frozen=True, eq=False)
 class Adjoined:
-    """A program whose output's adjoint is given from outside.
+    """A program that receives the adjoint of its output from outside.
 
     Attributes
     ----------
@@ -66,9 +66,9 @@ class Adjoined:
     shapes
         Shape of each output that the module returns, in the order of `output`.
     input_adjoints
-        Input -> tensor with its gradient, where inputs have one.
+        Input -> tensor with its gradient, for inputs that have one.
     hidden
-        Parameters of the program that are not the network's.
+        Parameters of the program that the network does not have.
     """
 
     program: StepProgram
@@ -79,7 +79,7 @@ class Adjoined:
 
 
 def chosen_outputs(graph: Graph, wanted: str | Sequence[str] | None) -> tuple[str, ...]:
-    """Return the names of the outputs that are wanted: all of them by default.
+    """Return the names of the requested outputs, by default all.
 
     Raises
     ------
@@ -100,7 +100,7 @@ def adjoined(recipe: ModuleRecipe) -> Adjoined:
     graph, names, options = recipe.graph, recipe.outputs, recipe.options
     if normalised(graph):
         raise NormalisationError(
-            f"{normalised(graph)[0]!r} normalises over a batch, and a module of PyTorch would not do so in training; train in "
+            f"{normalised(graph)[0]!r} normalises over a batch, but a module of PyTorch would not do so in training; train in "
             "snnc.compile(...), or let torch.nn normalise between two modules."
         )
     ports = port_map(graph)
@@ -137,7 +137,7 @@ def adjoined(recipe: ModuleRecipe) -> Adjoined:
 def opened(
     graph: Graph, program: StepProgram, options: CompileOptions, device: int | None
 ) -> tuple[SequenceEngine | AdjointEngine, TemporaryFolder]:
-    """Build a program in a temporary folder and load it; the folder lives as long as what is returned with it.
+    """Build a program in a temporary folder and load it; the folder lives as long as the returned engine.
 
     Raises
     ------
@@ -155,7 +155,7 @@ def opened(
         raise OptionValueError(f"a module runs on the targets {able} and on machines (gc200, pod4, …), not on {options.target!r}.")
     temporary = TemporaryFolder(prefix="snnc-torch-")
     folder, placed = temporary.path / "project", PlacedProgram(program)
-    # A module takes sequences and batches of any size, so that a bound on memory is checked where one is run.
+    # A module takes sequences and batches of any size, so a bound on memory is checked when one runs.
     backend.emit(placed, replace(own, steps=None, batch=None, memory=None), folder)
     engine = backend.open(placed, own, backend.build(folder, own))
     assert isinstance(engine, SequenceEngine), "native back ends have such engines"
@@ -163,7 +163,7 @@ def opened(
 
 
 def _placed(backend: AnyBackend, graph: Graph, program: StepProgram, options: CompileOptions) -> tuple[AdjointEngine, TemporaryFolder]:
-    """Place a program on a machine, in the author's order of neurons, for that is the order of the tensors that PyTorch exchanges."""
+    """Place a program on a machine, in the author's order of neurons, because PyTorch's tensors have that order."""
     own = options.own(embedded=True, others=synonyms())
     backend.check(program, own)
     placed = backend.plan(graph, program, own)

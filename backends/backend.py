@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from snnc.compiler.tiles.planning.parting import Parts
 
 Taken: TypeAlias = Literal["yes", "with a loss", "refused"]
-"""Whether a target takes an option: always, where it trains, or never."""
+"""Whether a target accepts an option: always, only if it trains, or never."""
 TRAINING: Final[Mapping[str, Any]] = {"taken": "with a loss"}
 """Metadata of a field: the option affects only training, so it needs a loss."""
 
@@ -111,7 +111,7 @@ class Backend(Generic[Own]):
     name
         Its name for ``--target``.
     about
-        Its description in a line of ``snnc targets``; empty if a file describes each target.
+        Its description in ``snnc targets``; empty if a file describes each target.
     options
         The dataclass of the options that it takes.
     heading
@@ -123,8 +123,8 @@ class Backend(Generic[Own]):
     has_tiles
         Whether it plans on tiles, and counts their cycles.
     native
-        Whether its project is a sized one of :mod:`snnc.backends.native`: its program owns the weights, ``project.json`` says what
-        memory a sequence takes, and PyTorch can run it as a module.
+        Whether its projects are those of :mod:`snnc.backends.native`: the program owns the weights, ``project.json`` gives the memory
+        that a sequence takes, and PyTorch can run it as a module.
     adjoint
         Whether its program of fixed steps and samples takes a caller's adjoint, so that PyTorch can run it as a module.
     """
@@ -141,7 +141,7 @@ class Backend(Generic[Own]):
 
     @property
     def words(self) -> str:
-        """Its name in messages and tables."""
+        """The name of the target in messages and tables."""
         return self.heading or self.name
 
     def runs(self, target: str) -> bool:
@@ -176,7 +176,7 @@ class Backend(Generic[Own]):
         return ()
 
     def rounding(self, options: Own) -> WeightRounding | None:
-        """Return how updates of weights that are kept as float16 are rounded."""
+        """Return the rounding of updates of weights that are stored as float16."""
         from snnc.compiler.lowering.halves import rounding_of
 
         return rounding_of(getattr(options, "half", None), getattr(options, "seed", 0))
@@ -212,7 +212,7 @@ class Backend(Generic[Own]):
         return f"snnc train {folder} --data DATA.npz" if trains else f"snnc run {folder} --inputs x.npz --outputs y.npz"
 
     def threads(self, options: Own) -> int:
-        """Return how many threads work on samples, each with memory of its own."""
+        """Return the number of threads that process samples, each with its own memory."""
         del options
         return 1
 

@@ -229,7 +229,7 @@ class BackendSession:
             Order of the samples: a new permutation each epoch, or as given; the seed is that of the compilation by default. An iterable of
             batches keeps its order.
         accumulate
-            Number of parts in which the samples of an update run in sequence: gradients are summed, and a step needs the memory
+            Number of parts in which the samples of an update run, one after another: gradients are summed, and a step needs the memory
             of one part. The update is that of the whole batch, up to rounding. An engine that was compiled for one batch size runs this
             number of batches per update; its optimizer has to have ``accumulate``.
         validation
@@ -327,7 +327,7 @@ class BackendSession:
     def capacity(self) -> int | dict[str, int] | None:
         """Maximum number of spikes that a source sends in a step; others are dropped. None: all are sent, or a plan on tiles decides.
 
-        One number, or by the names of inputs and populations where they differ. It can be set in every form of ``compile``, up to the
+        One number, or numbers by the names of inputs and populations if they differ. It can be set in every form of ``compile``, up to the
         compiled capacity; :meth:`fit` takes schedules. No file of weights holds it.
         """
         return self._limits.capacity
@@ -400,7 +400,7 @@ class BackendSession:
         strict
             Require exactly this network's parameters.
         optimizer
-            Set the optimiser as well, so that training continues where it stopped; by default if the file holds it and this network is
+            Set the optimiser as well, so that training continues where it stopped; by default if the file contains it and this network is
             trainable.
 
         Raises

@@ -1,5 +1,6 @@
 """What tests of several parts share."""
 
+import gc
 import os
 import subprocess
 import sys
@@ -10,11 +11,11 @@ import waiting  # noqa: F401 - before what imports NumPy
 from hypothesis import settings
 from lacking import pytest_make_collect_report  # noqa: F401
 from quick import BUDGET, Budget, Quick, Seconds
-from wide import WIDE
+from wide import WIDE, is_wide, unknown_cases
 
 from snnc.backends.emulator.popc import DEFAULT_FLAGS
 from snnc.compiler.tiles import mapper, remedies
-from snnc.compiler.tiles.placement import search
+from snnc.compiler.tiles.search import search
 
 settings.register_profile("fixed", derandomize=True, database=None, deadline=None)
 settings.register_profile("search", deadline=None)
@@ -86,9 +87,23 @@ def pytest_collection_modifyitems(config, items):
     items.sort(key=lambda item: item.path.parent != ROOT / "tests")  # no long one is the last that another worker waits for
     if config.getoption("--wide"):
         return
-    wide = [item for item in items if item.get_closest_marker("wide")]
+    wide = [item for item in items if is_wide(item)]
     config.hook.pytest_deselected(items=wide)
-    items[:] = [item for item in items if not item.get_closest_marker("wide")]
+    items[:] = [item for item in items if not is_wide(item)]
+
+
+def pytest_collection_finish():
+    """Tell the garbage collector that modules and thousands of tests stay: it would go through all of them again and again."""
+    gc.collect()
+    gc.freeze()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collectreport(report):
+    """Representative cases exist: a file of tests is complete here, whichever of them were asked for."""
+    unknown = unknown_cases(item for item in report.result if isinstance(item, pytest.Function))
+    if unknown:
+        raise pytest.UsageError(f"no such cases of tests: {', '.join(unknown)}")
 
 
 @pytest.fixture(scope="session")

@@ -84,13 +84,14 @@ EMITTED = ["tests/end_to_end", "tests/golden"]
 @pytest.mark.parametrize(
     ("file", "tests"),
     [
-        ("compiler/tiles/memory/anything.py", ["tests/compiler/tiles/memory", *EMITTED]),
+        ("compiler/tiles/exchange/anything.py", ["tests/compiler/tiles/exchange", *EMITTED]),
         ("compiler/neurons/library/lif.py", ["tests/compiler/neurons", *EMITTED]),
         ("frontends/onnx/reading/model.py", ["tests/frontends/onnx", "tests/golden"]),
         ("templates/cuda/runtime/warp.cuh", ["tests/backends/cuda", *EMITTED]),
         ("templates/report/page.html.jinja", ["tests/api/report", *EMITTED]),
         ("tests/api/cli/test_cli.py", ["tests/api/cli/test_cli.py"]),
         ("tests/common/quick.py", ["tests/test_quick.py"]),
+        ("examples/papers/papers.py", ["tests/test_examples.py"]),
         ("docs/index.md", []),
         ("compiler/tiles/README.md", []),
         ("benchmarks/results/a.json", [f"tests/benchmarks/{t.name}" for t in sorted((ROOT / "tests/benchmarks").glob("test_*.py"))]),
@@ -107,7 +108,7 @@ def test_every_room_of_the_code_has_tests():
 
 
 def test_what_is_inside_another_path_is_left_out_and_the_rooms_of_a_change_come_first():
-    found = TOUCHED.touched(["compiler/tiles/mapper.py", "compiler/tiles/memory/x.py", "api/cli/main.py"], ROOT)
+    found = TOUCHED.touched(["compiler/tiles/mapper.py", "compiler/tiles/exchange/x.py", "api/cli/main.py"], ROOT)
     assert found == ["tests/compiler/tiles", "tests/api/cli", *EMITTED]
 
 

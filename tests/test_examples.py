@@ -1,16 +1,22 @@
 """The shipped examples do what the documentation says."""
 
 import json
+import os
 import re
+import runpy
 import subprocess
 import sys
+from contextlib import chdir, redirect_stdout
+from io import StringIO
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from PIL import Image
 
 import snnc
+from snnc.cli.main import run_command
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 DIGITS = EXAMPLES / "digits"
@@ -27,6 +33,39 @@ SCRIPTS = {
     "papers": r"accuracy 0\.[89].*accuracy 0\.[89]",
 }
 """Each example's script, in the folder of that name, and what it prints when it works; the digits' is below."""
+OFTEN = [name for name in SCRIPTS if name not in ("exploring", "torchrun")]
+"""Examples that always run. The others do what `tests/api/exploring` and `tests/api/test_torch_module.py` do, for 20 seconds each."""
+
+
+@pytest.fixture
+def run_script(monkeypatch):
+    """Run a script in this process, and the commands of snnc that it starts too: each process would import all packages again."""
+    start = subprocess.run
+
+    def run_here(command, **options):
+        if command[1:3] not in (["-m", "snnc"], ["-c", "from snnc.cli.main import main; main()"]):
+            return start(command, **options)
+        captured = StringIO() if options.get("stdout") == subprocess.PIPE else sys.stdout
+        with chdir(options.get("cwd", os.curdir)), redirect_stdout(captured):
+            code = run_command(command[3:])
+        if code and options["check"]:
+            raise subprocess.CalledProcessError(code, command)
+        printed = captured.getvalue().encode() if options.get("stdout") == subprocess.PIPE else None
+        return subprocess.CompletedProcess(command, code, printed)
+
+    def call(script, *arguments):
+        monkeypatch.setattr(subprocess, "run", run_here)
+        monkeypatch.setattr(sys, "argv", [str(script), *map(str, arguments)])
+        with monkeypatch.context() as patch, redirect_stdout(StringIO()) as printed:
+            patch.syspath_prepend(script.parent)
+            try:
+                runpy.run_path(str(script), run_name="__main__")
+            finally:
+                plt.close("all")
+        return printed.getvalue()
+
+    yield call
+    sys.modules.pop("make", None)
 
 
 @pytest.fixture(scope="module")
@@ -49,15 +88,13 @@ def test_the_imported_network_is_as_accurate_as_snntorch_says(data):
         assert session.evaluate(data["test_x"], data["test_y"]) == pytest.approx(facts["test_accuracy"], abs=1e-9)
 
 
-def test_the_main_job_runs_trains_and_reports(tmp_path, codelets_as_for_users):
-    command = [sys.executable, str(DIGITS / "main_job.py"), "--folder", str(tmp_path / "digits")]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=400, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    numbers = [float(n) for n in re.findall(r"accuracy (0\.\d+)", done.stdout.split("digits on ")[-1])]
+def test_the_main_job_runs_trains_and_reports(tmp_path, run_script, codelets_as_for_users):
+    said = run_script(DIGITS / "main_job.py", "--folder", tmp_path / "digits").split("digits on ")[-1]
+    numbers = [float(n) for n in re.findall(r"accuracy (0\.\d+)", said)]
     torch, compiled, trained = numbers
     assert compiled == pytest.approx(torch, abs=0.003)
     assert trained > 0.85
-    before, after = (float(n) for n in re.findall(r"loss (\d\.\d+)\n", done.stdout.split("digits on ")[-1]))
+    before, after = (float(n) for n in re.findall(r"loss (\d\.\d+)\n", said))
     assert after < before
     assert "<svg" in (tmp_path / "report.html").read_text() or "canvas" in (tmp_path / "report.html").read_text()
     assert "<rect" in (tmp_path / "picture.svg").read_text()
@@ -73,14 +110,13 @@ def test_the_emulated_machine_gives_the_numbers_of_the_reference(data):
     assert not one.project.exists()
 
 
+@pytest.mark.representative(*OFTEN)
 @pytest.mark.parametrize("name", SCRIPTS)
-def test_an_example_runs_and_draws_its_picture(name, tmp_path):
+def test_an_example_runs_and_draws_its_picture(name, tmp_path, run_script):
     if name == "torchrun":
         pytest.importorskip("torch")
-    script = EXAMPLES / name / f"{name}.py"
-    done = subprocess.run([sys.executable, str(script), str(tmp_path)], capture_output=True, text=True, timeout=400, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert re.search(SCRIPTS[name], done.stdout, re.S), done.stdout
+    said = run_script(EXAMPLES / name / f"{name}.py", tmp_path)
+    assert re.search(SCRIPTS[name], said, re.S), said
     drawn = np.asarray(Image.open(tmp_path / "picture.png").convert("L"))
     shipped = Image.open(EXAMPLES / name / "picture.png")
     assert drawn.std() > 5

@@ -20,14 +20,14 @@ from snnc.driver.measuring import calibration, sequences
 from snnc.understanding.synops import Counting, Counts, MeasuredSynops, effective_fan_out, fan_out, has_synapses, source_of
 
 CHUNK = 16
-"""Samples that run at a time."""
+"""Number of samples that run at once."""
 SATURATED = 0.95
 """A neuron that fires in this share of the steps, or more, counts as saturated."""
 
 
 @dataclass
 class PortActivity:
-    """The values that one port sent, over all samples and steps, except those that delays had not delivered when the sequence ended."""
+    """The values that one port sent, over all samples and steps, except those still in delays when the sequence ended."""
 
     counts: npt.NDArray[np.int64]
     """Number of values other than 0, for each neuron."""
@@ -36,7 +36,7 @@ class PortActivity:
 
 
 Activities: TypeAlias = dict[tuple[str, str, int], PortActivity]
-"""By source, its port and the delay of a connection."""
+"""Activity by source, its port and the delay of a connection."""
 
 
 def measure(graph: Graph, data: Path) -> MeasuredSynops:
@@ -45,7 +45,7 @@ def measure(graph: Graph, data: Path) -> MeasuredSynops:
     Raises
     ------
     DataFileError, UnknownNameError, DataShapeError, DataNotFiniteError, NotBinaryError
-        The archive does not hold inputs of the model.
+        The archive does not contain the inputs of the model.
     """
     ports = port_map(graph)
     probed, probes = _probed(graph, ports)

@@ -22,7 +22,7 @@ class MemoryEstimate:
     Attributes
     ----------
     target, precision, steps, batch, training
-        Settings of the prediction; `training`: for a training step, otherwise for a forward pass.
+        Settings of the prediction, which is for a training step if `training` is true, else for a forward pass.
     segment
         Steps between two checkpoints; None if there are none.
     bytes
@@ -70,7 +70,7 @@ class MemoryEstimate:
 
 
 def estimate_memory(graph: Graph, chosen: CompileOptions) -> MemoryEstimate:
-    """Predict what a sequence takes on a native target; if `chosen` limits the memory, with checkpoints that stay within the limit.
+    """Predict the memory and time of a sequence on a native target; if `chosen` limits the memory, with checkpoints that meet the limit.
 
     Raises
     ------

@@ -24,10 +24,10 @@ from snnc.frontends.onnx.writer.runtime import RuntimeModel, check_names, check_
 from snnc.session import with_input_name
 
 MAX_VALUES: Final = 1 << 28
-"""Values of hidden layers that one verification keeps."""
+"""Maximum number of hidden values that one verification stores."""
 SIMULATOR: Final = "the NIR simulator"
 _STATES_OF_NIR: Final = {"syn": "i_syn"}
-"""Names of the simulator's states in graphs, where they differ."""
+"""Names of the simulator's states in graphs, if they differ."""
 
 
 @dataclass(frozen=True)
@@ -69,17 +69,17 @@ class Other:
 
 
 def run_file(path: Path, request: RunRequest) -> Other:
-    """Run an ONNX file in ONNX Runtime, the tensors that are values of populations made outputs.
+    """Run an ONNX file in ONNX Runtime, with the tensors of populations as additional outputs.
 
     Raises
     ------
     NotGenericError
-        The file holds another network for the sizes of the arrays.
+        The file contains another network for the sizes of the arrays.
     """
     try:
         imported = read_onnx(path)
     except OnnxError:
-        load_model(path)  # says more of networks without time
+        load_model(path)  # gives more details about networks without time
         raise
     graph = imported.graph
     arrays = request.given(graph)
@@ -109,7 +109,7 @@ def _check(imported: Imported, graph: Graph, arrays: Mapping[str, Array]) -> Non
 
 
 def run_graph(graph: Graph, request: RunRequest) -> Other:
-    """Write a graph as an ONNX file, the values of its populations among the outputs, and run that in ONNX Runtime."""
+    """Write a graph as an ONNX file with the values of its populations as additional outputs, and run it in ONNX Runtime."""
     from snnc.frontends.onnx.writer.write import write_onnx
 
     arrays = request.given(graph)

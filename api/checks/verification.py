@@ -11,18 +11,18 @@ from snnc.frontends.onnx.writer.comparison import Comparison, PortComparison
 
 @dataclass(frozen=True)
 class LayerComparison:
-    """How one population differs.
+    """Differences of one population between two runs.
 
     Attributes
     ----------
     name, neuron
-        The population, and what its model is called.
+        The population, and the name of its model.
     source
-        Who computed the values that snnc's are compared with.
+        The implementation whose values are compared with snnc's.
     spikes, states
-        Its ports that fire; its states and its other outputs.
+        Ports that fire; states and other outputs.
     missing
-        Ports that the other side does not have.
+        Ports that the other implementation does not have.
     """
 
     name: str
@@ -59,7 +59,7 @@ class Verification:
     against
         Name of the other implementation.
     inputs
-        Shape of each array that both ran on.
+        Shape of each input array.
     stepwise
         Whether the file is one time step, and was run step by step.
     layers
@@ -67,7 +67,7 @@ class Verification:
     outputs
         Outputs of the network.
     note
-        Why no layer was compared, where none was.
+        The reason why no layer was compared; empty if layers were compared.
     """
 
     target: str
@@ -85,7 +85,7 @@ class Verification:
 
     @property
     def first(self) -> tuple[str, int, str] | None:
-        """Layer, step and port where the difference begins: the first step that differs and, in it, the first layer of the network."""
+        """Layer, step and port of the first difference: the first step that differs and, in it, the first layer of the network."""
         found = [(layer.first, k) for k, layer in enumerate(self.layers) if layer.first is not None]
         if not found:
             return None
@@ -93,7 +93,7 @@ class Verification:
         return self.layers[k].name, step, next(p.port for p in self.layers[k].ports if p.first == step)
 
     def data(self) -> dict[str, Any]:
-        """Return all of it as JSON holds it."""
+        """Return the result as JSON types."""
         first = self.first
         return {
             "agree": self.agree,
@@ -134,7 +134,7 @@ class Verification:
         if layer.missing:
             yield f"{layer.name}: not compared, {self.against} has no such value: {', '.join(layer.missing)}."
         if layer.agrees and any(not p.fired for p in layer.spikes):
-            yield f"{layer.name}: no neuron fired, so threshold and reset were not put to the test; other input, or more steps, may."
+            yield f"{layer.name}: no neuron fired, so threshold and reset were not tested; try other inputs, or more steps."
 
     def _verdict(self) -> str:
         if self.agree:

@@ -38,7 +38,7 @@ def write_json(file: Path | None, data: Any) -> None:
 
 
 def columns() -> int | None:
-    """Return the width of the terminal; None where stdout is not one."""
+    """Return the width of the terminal; None if stdout is not a terminal."""
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
@@ -101,7 +101,7 @@ class Progress:
         from rich.progress import Progress as Bar
 
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-        # Results that go elsewhere than to this terminal are not printed above the bar.
+        # Results that do not go to this terminal are not printed above the bar.
         self._bar = Bar(*columns, console=Console(stderr=True), transient=True, redirect_stdout=sys.stdout.isatty())
         self._task = self._bar.add_task(self._what, total=self._total)
         self._bar.start()

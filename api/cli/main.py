@@ -9,6 +9,7 @@ import sys
 import traceback
 import warnings
 from collections.abc import Callable
+from functools import cache
 from types import FrameType
 from typing import Final
 
@@ -34,7 +35,7 @@ from snnc.compiler.errors import SnncError
 from snnc.errors import CommandLineError, InternalError, MemoryShortError, OutputFileError
 
 INTERRUPTED: Final = 130
-"""Exit code after Ctrl-C, as of shells."""
+"""Exit code after Ctrl-C, as in shells."""
 
 _SURROUNDINGS: Final = frozenset(
     {errno.ENAMETOOLONG, errno.ELOOP, errno.EACCES, errno.EPERM, errno.EROFS}  # a path
@@ -60,7 +61,7 @@ def run_command(arguments: list[str]) -> int:
         warnings.simplefilter("default" if "SNNC_DEBUG" in os.environ else "ignore")
         warnings.filterwarnings("always", category=UserWarning, module=r"snnc(\.|$)")
         try:
-            code = typer.main.get_command(make_app())(arguments, prog_name="snnc", standalone_mode=False)
+            code = _command_line()(arguments, prog_name="snnc", standalone_mode=False)
             sys.stdout.flush()
         except (KeyboardInterrupt, typer.Abort):
             fail("interrupted.")
@@ -78,8 +79,14 @@ def run_command(arguments: list[str]) -> int:
     return code if isinstance(code, int) else 0
 
 
+@cache
+def _command_line() -> Callable[..., object]:
+    """Return the commands, whose parameters typer reads from their annotations; a process may run many."""
+    return typer.main.get_command(make_app())
+
+
 class _Ended(BaseException):
-    """A signal asks the process to end."""
+    """A signal requests the end of the process."""
 
     def __init__(self, number: int) -> None:
         super().__init__(number)
@@ -91,7 +98,7 @@ def _end(number: int, frame: FrameType | None) -> None:
 
 
 def make_app() -> typer.Typer:
-    """Return the commands."""
+    """Return the application with all commands."""
     app = typer.Typer(
         help="snnc compiles spiking neural networks for machines made of many small processors with local memory.",
         no_args_is_help=True,

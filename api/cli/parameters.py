@@ -1,4 +1,4 @@
-"""Parameters of commands: the fields of a dataclass, among them options of a compilation, which come from their table."""
+"""Parameters of commands: the fields of a dataclass, including compile options, which come from their table."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def table_options(*names: str, **texts: str) -> dict[str, dict[str, str | None]]
     Parameters
     ----------
     names
-        Their names in Python, in the order of the help; none: all that have a help text.
+        Their names in Python, in the order of the help; by default all with a help text.
     texts
         Help texts that replace those of the table.
     """

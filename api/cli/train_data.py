@@ -1,4 +1,4 @@
-"""The data of ``snnc train``: npz archives, and data sets by their names."""
+"""The data of ``snnc train``: npz archives, and data sets by name."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class NamedDataSet:
 
 @dataclass(frozen=True)
 class WantedData:
-    """The data of a training.
+    """The data of a training run.
 
     Attributes
     ----------
@@ -103,7 +103,7 @@ def open_data(given: str) -> Archived | NamedDataSet:
     Raises
     ------
     DataOptionError
-        It names a kind that does not exist.
+        The kind of data does not exist.
     DataFileError, DataFormatError, MissingArrayError
         The file is missing, damaged or lacks the labels.
     """

@@ -1,4 +1,4 @@
-"""Data sets of other libraries: tonic's, and any of PyTorch with numbered items."""
+"""Data sets of other libraries: tonic's, and any PyTorch data set with indexed items."""
 
 from __future__ import annotations
 
@@ -46,15 +46,15 @@ class Foreign:
 
 
 def adapt(data: Any, *, sensor: tuple[int, int, int] | None = None, classes: int | None = None, timed: bool = True) -> DataSet:
-    """Make a data set from one of another library that has a length and items ``(x, y)``.
+    """Make a data set from another library's data set with a length and items ``(x, y)``.
 
     Parameters
     ----------
     data
-        Its samples are structured arrays with the fields ``t`` (microseconds) and ``x``, and ``y`` and ``p`` where the sensor has them, as
-        tonic's; or arrays or tensors. Its items are read in the background thread.
+        The other data set. Its samples are structured arrays with the fields ``t`` (microseconds), ``x`` and, if the sensor has them, ``y``
+        and ``p``, as in tonic; or arrays or tensors. Its items are read in the background thread.
     sensor
-        Width, height and polarities of events; by default the data set's ``sensor_size``, as tonic has it.
+        Width, height and polarities of events; by default the data set's ``sensor_size``, as in tonic.
     classes
         Number of classes, if it is known.
     timed
@@ -63,7 +63,7 @@ def adapt(data: Any, *, sensor: tuple[int, int, int] | None = None, classes: int
     Raises
     ------
     SampleError
-        It has no length or items by number.
+        The data set has no length, or no items by index.
     """
     if not hasattr(data, "__len__") or not hasattr(data, "__getitem__"):
         raise SampleError(f"a {type(data).__name__} has no len() or no items by number; give a data set with both.")

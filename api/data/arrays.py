@@ -1,4 +1,4 @@
-"""Arrays in npz archives, read without trust and written atomically."""
+"""Arrays in npz archives: untrusted files are read safely, and files are written atomically."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ def read_arrays(path: Path) -> Mapping[str, npt.NDArray[Any]]:
     Raises
     ------
     DataFileError
-        The file is missing, unreadable or no npz archive.
+        The file is missing, unreadable or not an npz archive.
     ArraySizeError
-        An array declares another size than it has.
+        An array's declared size differs from its actual size.
     PickledArrayError
-        An array holds Python objects.
+        An array contains Python objects.
     """
     try:
         if not path.is_file():
@@ -56,7 +56,7 @@ def pick(arrays: Mapping[str, npt.NDArray[Any]], name: str, path: Path) -> npt.N
     Raises
     ------
     MissingArrayError
-        It is not there.
+        The array is missing.
     """
     if name not in arrays:
         raise MissingArrayError(f"{str(path)!r} has no array {name!r}; it holds {', '.join(sorted(arrays)) or 'none'}.")

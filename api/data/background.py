@@ -1,4 +1,4 @@
-"""Make items ahead of their use in a background thread, up to a bounded number."""
+"""Produce items ahead of their use in a background thread, up to a bounded number."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _WAIT: Final = 0.1
 
 
 def read_ahead(make: Callable[[], Iterator[T]], ahead: int) -> Iterator[T]:
-    """Yield the items of ``make()``; a thread makes up to `ahead` items before they are needed.
+    """Yield the items of ``make()``; a thread produces up to `ahead` items before they are needed.
 
     The thread starts with the first item and ends with the last, with an error, which is raised here, or when this iterator is closed.
     """

@@ -1,4 +1,4 @@
-"""Checksums of the files that the publishers of data sets offer."""
+"""Checksums of the archives that the publishers of data sets provide."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ def verify_archive(path: str | Path) -> None:
     Raises
     ------
     ChecksumError
-        It differs, or no checksum is known for a file of this name.
+        The checksum differs, or none is known for a file of this name.
     DataFileError
-        It cannot be read.
+        The file cannot be read.
     """
     file = Path(path)
     if file.name not in OFFICIAL:
@@ -44,4 +44,4 @@ def verify_archive(path: str | Path) -> None:
     with opened_file(file) as stream:
         found = hashlib.file_digest(stream, lambda: hashlib.md5(usedforsecurity=False)).hexdigest()
     if found != OFFICIAL[file.name]:
-        raise ChecksumError(f"{str(file)!r} has the MD5 {found}, and the published file {OFFICIAL[file.name]}; download it again.")
+        raise ChecksumError(f"{str(file)!r} has the MD5 {found}, but the published file {OFFICIAL[file.name]}; download it again.")

@@ -1,4 +1,4 @@
-"""Samples and targets put together into a batch."""
+"""Combining samples and targets into a batch."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def collate(samples: Sequence[Sample], timed: bool) -> InputValues:
     Raises
     ------
     SampleError
-        They are events that were not binned, or differ in shape.
+        The samples are events that were not binned, or differ in shape.
     """
     first = samples[0]
     if isinstance(first, Spikes):
@@ -54,7 +54,7 @@ def targets_of(targets: Sequence[Any]) -> Array:
     Raises
     ------
     SampleError
-        They are neither class indices nor arrays of one shape.
+        The targets are neither class indices nor arrays of one shape.
     """
     try:
         found = np.stack([np.asarray(t) for t in targets])

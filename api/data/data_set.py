@@ -20,7 +20,7 @@ from snnc.data.sample import Array, Draw, Sample
 from snnc.errors import DataOptionError
 
 Reader: TypeAlias = Callable[[int], tuple[Sample, Any]]
-"""From the number of a sample to the sample and its target."""
+"""Maps the index of a sample to the sample and its target."""
 
 _AHEAD: Final = 2
 
@@ -45,7 +45,7 @@ class SampleSource(Protocol):
     def __len__(self) -> int: ...
 
     def opened(self) -> AbstractContextManager[Reader]:
-        """Open the files for one pass; the reader is called by one thread."""
+        """Open the files for one pass; only one thread calls the reader."""
         ...
 
 
@@ -63,7 +63,7 @@ class Transform(Protocol):
     def gives_time(self) -> bool: ...  # noqa: D102
 
     def apply(self, sample: Sample, draw: Draw) -> Sample:
-        """Return the changed sample; the given one stays as it is."""
+        """Return the changed sample; the argument is not modified."""
         ...
 
 

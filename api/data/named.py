@@ -1,4 +1,4 @@
-"""Data sets as a command line or a recipe names them, ``shd:path/to/shd_train.h5``, with the settings that make inputs of their samples."""
+"""Data sets named on the command line or in a recipe, ``shd:path/to/shd_train.h5``, and settings that turn their samples into inputs."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ class Reading:
     steps
         Number of steps; None: that of the network.
     dt, duration, downsample, polarity
-        Of events: see :class:`snnc.data.Bin`.
+        For events: see :class:`snnc.data.Bin`.
     encoder
-        Of images: ``"rate"`` (the default), ``"latency"`` or ``"repeat"``.
+        For images: ``"rate"`` (the default), ``"latency"`` or ``"repeat"``.
     """
 
     steps: int | None = None
@@ -62,7 +62,7 @@ def split_name(text: str) -> tuple[str, Path] | None:
     Raises
     ------
     DataOptionError
-        There is no such kind.
+        The kind does not exist.
     """
     kind, colon, path = text.partition(":")
     if not colon or Path(text).exists() or kind.endswith(".npz"):
@@ -80,26 +80,26 @@ def read_named(kind: str, path: Path) -> DataSet:
     Raises
     ------
     DataFileError
-        There are no such files.
+        The files are missing.
     DataFormatError
-        They are damaged.
+        The files are damaged.
     """
     return (_EVENTS[kind] if kind in _EVENTS else _IMAGES[kind])(path)
 
 
 def as_inputs(data: DataSet, kind: str, reading: Reading, steps: int | None, shape: Shape | None) -> DataSet:
-    """Return the data set whose samples are inputs: binned or encoded.
+    """Return the data set with samples as inputs of the network: binned or encoded.
 
     Parameters
     ----------
     data, kind
-        The data set, and which it is.
+        The data set, and its kind.
     reading
         The settings.
     steps
-        Of the network; None: any number.
+        Number of steps of the network; None: any number.
     shape
-        Of the network's input; None: there are several.
+        Shape of the network's input; None if there are several inputs.
 
     Raises
     ------
@@ -127,13 +127,13 @@ def _encoder(kind: str, reading: Reading, steps: int | None) -> Rate | Latency |
     made: dict[str, Callable[[int], Rate | Latency | Repeat]] = {"rate": Rate, "latency": Latency, "repeat": Repeat}
     name = reading.encoder or "rate"
     if name not in made:
-        raise DataOptionError(f"the encoder is {name!r}; it is {', '.join(ENCODERS[:-1])} or {ENCODERS[-1]}.")
+        raise DataOptionError(f"the encoder is {name!r}; it must be {', '.join(ENCODERS[:-1])} or {ENCODERS[-1]}.")
     return made[name](steps)
 
 
 @dataclass(frozen=True)
 class _Shaped:
-    """Gives a step the shape of the network's input, if it has as many values: 2 x 34 x 34 pixels become 2312 neurons."""
+    """Reshapes a step to the network's input, if it has as many values: 2 x 34 x 34 pixels become 2312 neurons."""
 
     shape: Shape
     gives_time: bool = False

@@ -69,7 +69,7 @@ class Spikes:
     shape: Shape
 
     def counts(self) -> Array:
-        """Return [steps, *shape], float32: how many spikes each unit has in each step."""
+        """Return [steps, *shape], float32: the number of spikes of each unit in each step."""
         size = prod(self.shape)
         counted = np.bincount(self.at * size + self.units, minlength=self.steps * size)
         return counted.astype(np.float32).reshape(self.steps, *self.shape)
@@ -121,7 +121,7 @@ def events_of(sample: Sample, who: str) -> Aer:
     """
     if not isinstance(sample, Aer):
         form = "spikes in steps" if isinstance(sample, Spikes) else f"an array {list(np.shape(sample))}"
-        raise SampleError(f"{who} takes events as they were recorded, and the sample is {form}; put {who} before binning and encoders.")
+        raise SampleError(f"{who} takes events as they were recorded, but the sample is {form}; put {who} before binning and encoders.")
     return sample
 
 
@@ -134,5 +134,5 @@ def values_of(sample: Sample, who: str) -> Array:
         The sample has another form.
     """
     if isinstance(sample, Aer | Spikes):
-        raise SampleError(f"{who} takes an array of values, and the sample is events; bin events with snnc.data.Bin instead.")
+        raise SampleError(f"{who} takes an array of values, but the sample is events; bin events with snnc.data.Bin instead.")
     return sample

@@ -38,7 +38,7 @@ def whole_file(path: Path) -> Iterator[IO[bytes]]:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a text in UTF-8 to a file that appears whole."""
+    """Write a text in UTF-8 to a file, completely or not at all."""
     with whole_file(path) as stream:
         stream.write(text.encode())
 
@@ -56,7 +56,7 @@ def check_output(output: Path | None, *read: Path | None) -> None:
     Raises
     ------
     SameFileError
-        It would be lost.
+        The file would be overwritten.
     """
     if output is None or str(output) == "-" or not output.is_file():
         return

@@ -47,6 +47,8 @@ def compile(
 ) -> Session:
     """Compile a network for a target.
 
+    An option that has no effect on the target, or without a loss, is refused; docs/reference/options.md lists the options of each target.
+
     Parameters
     ----------
     model
@@ -64,18 +66,18 @@ def compile(
     seed
         Seed of all random numbers.
     capacity
-        Events per sample that one window holds; by default computed from the activity. On reference and cpu, in mode ``"drop"``: those of a
+        Events per sample that one window holds; by default computed from the activity. On reference and cpu, in mode ``"drop"``: events per
         step.
     mode
         ``"exact"`` sends events beyond the capacity in further windows, ``"drop"`` drops them.
     drop
         In mode ``"drop"``, spikes that are kept: those of the ``"lowest"`` ids, or ``"random"`` ones.
     calibrate
-        Inputs in the layout of the model, to measure how often neurons fire.
+        Inputs in the layout of the model, on which the activity of the neurons is measured.
     output
         Folder for the project; by default one that is deleted with the session.
     dt
-        Seconds a step, for models in continuous time.
+        Seconds per step, for models in continuous time.
     input_kind
         ``"spikes"`` or ``"values"``: the kind of the inputs, if the model does not define it.
     gradient_window
@@ -104,18 +106,19 @@ def compile(
         states carried over from the previous step count as constants, as after PyTorch's ``detach``; the loss still
         reads every step.
     input_gradients
-        In a package for PopTorch: whether gradients flow to inputs that ask for them, so that layers before the network learn.
+        In a package for PopTorch: whether gradients flow to inputs that require them, so that layers before the network learn.
     precision
-        On the processor: ``"bfloat16"`` reads dense weights as bfloat16, multiplies spikes with them exactly, and rounds what dense
-        products and the past take; ``"float16"`` rounds the past alone, with three bits more. On a GPU: ``"bfloat16"`` rounds deltas, and
-        the factors of dense backward products, which then run on tensor cores; ``"float16"`` those of forward products too, which moves
-        spikes, and what the backward pass reads of the past. On machines, in PopTorch's package and on the reference: ``"float16"`` keeps
-        what the backward pass reads of the past as half numbers; without a loss (not in PopTorch's package), the weights of dense
-        connections. Sums, states and what the optimiser changes are float32.
+        On the processor: ``"bfloat16"`` reads dense weights as bfloat16, multiplies them by spikes exactly, and rounds the factors of
+        dense products and the stored history; ``"float16"`` rounds only the history, with three bits more. On a GPU: ``"bfloat16"``
+        rounds deltas, and the factors of dense backward products, which then run on tensor cores; ``"float16"`` also rounds the factors
+        of forward products, which changes spikes, and the stored history. On machines, in PopTorch's package and on the reference:
+        ``"float16"`` stores the history that the backward pass reads as half numbers; without a loss (not in PopTorch's package), the
+        weights. Sums, states and updated parameters are float32.
     half
-        On machines and the reference (its past in PopTorch's package): which numbers ``"float16"`` keeps as half numbers: some of weights,
-        pasts and deltas, as in ``"weights:stochastic,pasts"``, or a :class:`~snnc.HalfNumbers`. Updates of weights are rounded to the
-        nearest, at random (``stochastic``), or what is lost is kept beside them (``master``).
+        On machines and the reference (weights on the processor and on a GPU too, no weights in PopTorch's package): the numbers that
+        ``"float16"`` stores as half numbers, one or more of weights, pasts and deltas, as in ``"weights:stochastic,pasts"``, or a
+        :class:`~snnc.HalfNumbers`. Updates of weights are rounded to the nearest, at random (``stochastic``), or with the remainders stored
+        (``master``).
     loss_output
         The output, the population or the ``"population.port"`` that the loss reads; by default the one that fits it.
     overwrite
@@ -125,16 +128,13 @@ def compile(
         Neuron parameters to train in addition to those of the model: ``"beta,threshold"`` of all populations that have
         them, ``["hidden.beta"]`` of one. A file does not say which parameters were learned, so parameters of imported neurons are trained
         only if they are named.
-
-    An option that has no effect on the target, or without a loss, is refused; docs/reference/options.md lists the options of each target.
-
     detach
         For model files: where gradients stop inside neurons, ``"reset"``, ``"none"`` or ``"all"``; see :func:`snnc.load`.
 
     Raises
     ------
     SnncError
-        With a code, see the page on errors.
+        The error has a code; see the page on errors.
 
     Examples
     --------
@@ -163,7 +163,7 @@ def open(folder: str | Path, *, trust: bool = False) -> Session:
     folder
         A folder that :func:`compile` or ``snnc compile`` wrote. Its C++ is compiled and executed, except for the target ``reference``.
     trust
-        Whether that is allowed for a project that somebody else compiled, whose sources were changed, or that others can change.
+        Whether this is allowed for a project that somebody else compiled, whose sources were changed, or that others can change.
 
     Raises
     ------
@@ -176,7 +176,7 @@ def open(folder: str | Path, *, trust: bool = False) -> Session:
 
 
 def open_strictly(folder: str | Path, *, trust: bool = False) -> Session:
-    """Open a compiled project as :func:`open` does, but refuse trained weights that cannot be used.
+    """Open a compiled project like :func:`open`, but refuse trained weights that cannot be used.
 
     Raises
     ------
@@ -202,7 +202,7 @@ def _opened(where: Path, lenient: bool, trust: bool) -> Session:
 
 
 def open_graph(graph: Graph, chosen: CompileOptions, calibrate: Data | None = None) -> Session:
-    """Compile `graph` and open it, in a temporary folder where it needs one."""
+    """Compile `graph` and open it, in a temporary folder if it needs one."""
     compiled = planned(graph, chosen, calibrate)
     if not chosen.backend.emits:
         return Session(open_engine(compiled, None), compiled)
@@ -220,7 +220,7 @@ def open_graph(graph: Graph, chosen: CompileOptions, calibrate: Data | None = No
 def compile_to_folder(
     graph: Graph, chosen: CompileOptions, folder: Path, data: Path | Data | None = None, *, overwrite: bool = False
 ) -> Compiled:
-    """Compile `graph` and write its project, whole or not at all; `data` is for the activity, `overwrite` as :func:`compile` takes it."""
+    """Compile `graph` and write its project, completely or not at all; `data` is for the activity, `overwrite` as in :func:`compile`."""
     compiled = planned(graph, chosen, data)
     with atomic_folder(folder, keep_trained=not overwrite) as beside:
         emit_project(compiled, beside)

@@ -29,7 +29,7 @@ def ann2snn(
     steps: int = STEPS,
     percentile: float = PERCENTILE,
 ) -> Conversion:
-    """Convert a feed-forward ReLU network to integrate-and-fire neurons and measure what that costs.
+    """Convert a feed-forward ReLU network to integrate-and-fire neurons and measure the loss of accuracy.
 
     Each ReLU becomes a neuron with reset by subtraction that starts at half its threshold. Thresholds are balanced on one half of the
     sample data, and both networks are compared on the other half. The network takes the same input at every step, and its output is the
@@ -45,7 +45,7 @@ def ann2snn(
     labels
         Class indices [samples]; with them, accuracy is measured.
     steps
-        Time steps of the spiking network: more are slower and nearer.
+        Time steps of the spiking network: more steps are slower and more accurate.
     percentile
         Percentile of the positive activations of a layer that becomes a firing rate of 1; 100 takes the maximum.
 
@@ -106,7 +106,7 @@ def graph_for(
     lenient: bool = False,
     detach: str | None = None,
 ) -> Graph:
-    """Return the graph of a command's model, converted on demand; the others as :func:`~snnc.driver.compiling.as_graph` takes them.
+    """Return the graph of a command's model, converted on demand; for the others see :func:`~snnc.driver.compiling.as_graph`.
 
     Raises
     ------

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Unpack
 
 from snnc.compiler.ir.graph import Graph, Kind
 from snnc.compiler.ir.plan import Plan
+from snnc.data.whole_files import whole_file
 from snnc.driver.activity import assumed_activity
 from snnc.driver.loading import Model, as_graph
 from snnc.driver.lowering import lower_graph
@@ -17,6 +18,7 @@ from snnc.driver.stages import plan_program
 from snnc.errors import EstimateError, OptionConflictError
 from snnc.options.compile_options import CompileOptions, options
 from snnc.options.keywords import EstimateKeywords, check_keywords, with_keywords
+from snnc.project.compiled import Compiled
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,13 +31,42 @@ class Estimate:
         The placement, and its predicted cost.
     compile_s
         Seconds from the model to the plan.
+
+    Examples
+    --------
+    >>> import snnc
+    >>> net = snnc.Sequential(4, snnc.Dense(3), snnc.LIF(), snnc.Dense(2), snnc.LI())
+    >>> found = snnc.estimate(net, "gc200", steps=10, batch=4)
+    >>> found.report("estimate.html").name
+    'estimate.html'
     """
 
     plan: Plan
     compile_s: float
+    compiled: Compiled | None = field(default=None, repr=False)
+    """The planned network; None if only the plan was kept."""
+
+    def report(self, path: str | Path, format: str | None = None) -> Path:
+        """Write the report of the plan, like :meth:`Session.report`.
+
+        Parameters
+        ----------
+        path
+            The file to write.
+        format
+            One of ``snnc.report.FORMATS``, such as ``"html"``, ``"text"`` or ``"png"``; by default the extension of the file.
+        """
+        from snnc.report import Subject, format_of, summarise, write
+
+        program = {} if self.compiled is None else summarise(self.compiled.placed)
+        file = Path(path)
+        content = write(Subject(self.plan, program), format or format_of(file))
+        with whole_file(file) as stream:
+            stream.write(content)
+        return file
 
     def to_data(self) -> dict[str, Any]:
-        """Return the numbers as JSON's types; cycles and milliseconds are predictions for a training step (forward pass without a loss)."""
+        """Return the numbers as JSON types; cycles and milliseconds are predictions for a training step (forward pass without a loss)."""
         plan, memory = self.plan, self.plan.tile_memory
         return {
             "name": plan.name,
@@ -83,18 +114,18 @@ def estimate(
     Parameters
     ----------
     model, target, steps, batch, loss, loss_output, optimizer, surrogate, gradient_window, capacity, mode, calibrate, dt, input_kind
-        As :func:`snnc.compile` takes them; the target is a machine.
+        As in :func:`snnc.compile`; the target is a machine.
     recompute, streaming, parts
-        Likewise.
+        As for :func:`snnc.compile`.
     activity
         Assumed spikes per value and step of every source that sends spikes.
     strategy
-        ``"snnc"``, or a baseline to compare it with.
+        ``"snnc"``, or a baseline for comparison.
 
     Raises
     ------
     SnncError
-        With a code, see the page on errors.
+        The error has a code; see the page on errors.
 
     Examples
     --------
@@ -137,9 +168,9 @@ def estimate_graph(
     check_baseline(strategy, chosen)
     given = lower_graph(graph, chosen)
     measured = None if data is None else measured_activity(graph, chosen, data)
-    plan = plan_program(given, chosen, measured if activity is None else assumed_activity(given.program, activity), strategy).plan
-    assert plan is not None, "machines have plans"
-    return Estimate(plan, time.perf_counter() - began)
+    found = plan_program(given, chosen, measured if activity is None else assumed_activity(given.program, activity), strategy)
+    assert found.plan is not None, "machines have plans"
+    return Estimate(found.plan, time.perf_counter() - began, found)
 
 
 def check_baseline(strategy: str, chosen: CompileOptions) -> None:

@@ -1,4 +1,4 @@
-"""A project folder: the model as data, the options and what was planned, next to what the target emitted."""
+"""A project folder: the model as data, the options and the plan, next to the files that the target emitted."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from snnc.compiler.ir.graph import Graph, Population
 from snnc.errors import UnknownLearnableError
 
 MOST: Final = 6
-"""Populations that a message lists."""
+"""Maximum number of populations that a message lists."""
 
 
 def with_learnable(graph: Graph, wanted: str | Iterable[str] | None) -> Graph:
@@ -19,7 +19,7 @@ def with_learnable(graph: Graph, wanted: str | Iterable[str] | None) -> Graph:
     Parameters
     ----------
     graph
-        The network; it stays as it is.
+        The network; not modified.
     wanted
         Names, or a text of names between commas: ``beta`` of all populations that have one, ``hidden.beta`` of one population.
 
@@ -39,7 +39,7 @@ def with_learnable(graph: Graph, wanted: str | Iterable[str] | None) -> Graph:
             assert isinstance(population, Population), "_places"
             found.nx.nodes[node]["operation"] = replace(population, learnable=population.learnable | {parameter})
         chosen = ", ".join(f"{node}.{parameter}" for node, parameter in places)
-        found.assumptions.append(f"Training changes {chosen}, as asked for (learnable).")
+        found.assumptions.append(f"Training changes {chosen}, as requested (learnable).")
     return found
 
 

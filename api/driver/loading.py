@@ -19,9 +19,9 @@ from snnc.project.graph_file import load_graph
 from snnc.project.trained import read_trained
 
 Model: TypeAlias = str | Path | Graph | Network
-"""Models that a graph can be made from."""
+"""Kinds of models that can be turned into a graph."""
 _SIZES: Final = ("steps", "batch", "capacity", "memory", "threads", "truncate", "parts")
-"""Options that are whole numbers of 1 or more where they are given."""
+"""Options that must be whole numbers of 1 or more."""
 
 
 def as_graph(
@@ -36,7 +36,7 @@ def as_graph(
 ) -> Graph:
     """Turn any model into a new graph; `steps` replace the number of steps that the model fixes.
 
-    `lenient`: a project whose trained weights cannot be used has those that were compiled.
+    `lenient`: a project whose trained weights cannot be used gets the compiled weights.
 
     Raises
     ------
@@ -60,7 +60,7 @@ def as_graph(
     else:
         graph = load_model(model, dt=dt, dialect=dialect, detach=detach)
     if steps is not None and graph.steps not in (None, steps):
-        graph.assumptions.append(f"The model is of {graph.steps} time steps; {steps} are taken, as asked for.")
+        graph.assumptions.append(f"The model has {graph.steps} time steps; {steps} are used, as requested.")
         graph.steps = steps
     if input_kind is not None:
         _set_input_kind(graph, input_kind)
@@ -82,7 +82,7 @@ def load_model(path: str | Path, *, dt: float | None = None, dialect: str | None
     path
         The file; its content decides the format.
     dt
-        Seconds a time step, for models in continuous time.
+        Seconds per time step, for models in continuous time.
     dialect
         Framework whose NIR conventions apply.
     detach
@@ -95,7 +95,7 @@ def load_model(path: str | Path, *, dt: float | None = None, dialect: str | None
     ProjectFolderError
         It is a folder that snnc did not write.
     ModelFormatError, NoTimeStepError
-        A dialect, or seconds a step, are given for a file that is not a NIR file.
+        A dialect, or seconds per step, are given for a file that is not a NIR file.
     NoTimeError
         It is a network without time; the message says whether it can be converted.
     SnncError
@@ -128,12 +128,12 @@ def has_seconds(path: str | Path) -> bool:
 
 
 def check_without_rule(what: str, detach: str | None) -> None:
-    """Refuse `detach` for a model that defines itself where gradients stop.
+    """Refuse `detach` for a model that itself defines where gradients stop.
 
     Raises
     ------
     DetachError
-        There is one.
+        The option is given for such a model.
     """
     if detach is None:
         return
@@ -150,12 +150,12 @@ def check_discrete(what: str, dt: object, dialect: str | None, *, nir: bool = Fa
     Raises
     ------
     NoTimeStepError
-        Seconds a step are given for a model in discrete time.
+        Seconds per step are given for a model in discrete time.
     ModelFormatError
         A dialect is given for a model that has none.
     """
     if dt is not None and (isinstance(dt, bool) or not isinstance(dt, Real)):
-        raise OptionValueError(f"dt is {dt!r}; it is a number of seconds above 0.")
+        raise OptionValueError(f"dt is {dt!r}; it must be a number of seconds above 0.")
     if nir:
         return
     if dt is not None:
@@ -163,7 +163,7 @@ def check_discrete(what: str, dt: object, dialect: str | None, *, nir: bool = Fa
             f"dt is {dt:g} s (--dt), for NIR files; {what} is in discrete time, where a step has no seconds; leave it out."
         )
     if dialect is not None:
-        raise ModelFormatError(f"--dialect {dialect} is for NIR files, and {what} is not one; leave it out.")
+        raise ModelFormatError(f"--dialect {dialect} is for NIR files, but {what} is not one; leave it out.")
 
 
 def _is_relu_network(file: Path) -> bool:
@@ -199,7 +199,7 @@ def load_project(folder: str | Path) -> tuple[Graph, CompileOptions]:
 
 
 def load_options(folder: str | Path) -> CompileOptions:
-    """Read the options of a compiled project alone: neither its weights nor its other files are looked at.
+    """Read only the options of a compiled project; its weights and other files are not read.
 
     Raises
     ------

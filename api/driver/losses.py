@@ -1,4 +1,4 @@
-"""Losses under the names that programs use."""
+"""Losses by the names used in programs."""
 
 from __future__ import annotations
 

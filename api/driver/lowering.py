@@ -1,4 +1,4 @@
-"""A graph as the step program that a target runs."""
+"""Lowering of a graph to the step program that a target runs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from snnc.options.compile_options import CompileOptions
 
 @dataclass(frozen=True, eq=False)
 class Lowered:
-    """A graph as its author made it, in the form that the target lowers, and as a step program."""
+    """A graph in the author's form, in the form that the target lowers, and as a step program."""
 
     graph: Graph
     ready: Graph

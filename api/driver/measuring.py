@@ -1,4 +1,4 @@
-"""Data to measure on: read, brought into the layout of a program, and run by the reference."""
+"""Measurements on data: data are read, converted to the layout of a program, and run by the reference."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ if TYPE_CHECKING:
     from snnc.compiler.tiles.planning.activity import Activity
 
 Data: TypeAlias = Mapping[str, npt.ArrayLike] | npt.ArrayLike
-"""Inputs in the layout of a model: of all by name, or of the one that it has."""
+"""Inputs in the layout of a model: by name, or a single array for a single input."""
 
 
 def measured_activity(graph: Graph, chosen: CompileOptions, data: Path | Data) -> Activity:
-    """Count how often the neurons of `graph` fire on `data`, an archive or inputs in the layout of the model."""
+    """Measure the activity of the neurons of `graph` on `data`, an archive or inputs in the layout of the model."""
     from snnc.driver.activity import measure_activity
 
     source = data.name if isinstance(data, Path) else "the given data"
     inputs = calibration(data, graph) if isinstance(data, Path) else data
     program = lower(
         graph, surrogate=chosen.surrogate, gradient_window=chosen.gradient_window, steps=chosen.steps, limit=limit_of(chosen)
-    )  # spikes that are dropped excite nobody
+    )  # dropped spikes reach no neuron
     return measure_activity(program, sequences(program, inputs), f"measured on {source}")
 
 
@@ -42,7 +42,7 @@ def sequences(program: StepProgram, data: Data) -> dict[str, npt.NDArray[Any]]:
     given = data if isinstance(data, Mapping) else {program.inputs[0].label: data}
     missing = [i.label for i in program.inputs if i.label not in given]
     if missing:
-        raise UnknownNameError(f"the data to measure the activity on lack {', '.join(missing)}; the model takes these inputs.")
+        raise UnknownNameError(f"the data for measuring the activity lack {', '.join(missing)}; the model has these inputs.")
     found = {i.id: to_sequence(np.asarray(given[i.label]), i) for i in program.inputs}
     steps, batch = (max(a.shape[axis] for a in found.values()) for axis in (0, 1))
     if steps == 1 and all(i.static for i in program.inputs):

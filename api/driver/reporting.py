@@ -100,7 +100,7 @@ def usual_format(path: Path) -> str:
 
 
 def read_subject(path: Path) -> Subject:
-    """Read all that a project folder holds for a report; of a file, the plan."""
+    """Read all data of a project folder for a report; of a file, the plan."""
     from snnc.report import Subject, summarise
 
     if path.is_file() or path.suffix == ".json":
@@ -119,7 +119,7 @@ def _plan_text(path: Path) -> str:
     try:
         if path.stat().st_size > MOST_PLAN_BYTES:
             raise ProjectFolderError(
-                f"{str(path)!r} holds {path.stat().st_size:,} bytes, which no plan does; give a plan.json or a project."
+                f"{str(path)!r} holds {path.stat().st_size:,} bytes, more than any plan; give a plan.json or a project."
             )
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:

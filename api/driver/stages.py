@@ -1,6 +1,6 @@
 """The driver: load -> prepare -> lower -> check -> plan -> emit -> build -> open, each stage called once, in this order.
 
-A user's action goes as far as it needs: an estimate stops after the plan, ``snnc compile`` after emitting, a session goes to the end.
+Each user action runs as many stages as it needs: an estimate stops after the plan, ``snnc compile`` after emitting; a session runs all.
 :func:`~snnc.driver.loading.as_graph` loads; :func:`~snnc.driver.lowering.lower_graph` prepares and lowers. The target's back
 end implements the stages.
 """
@@ -36,7 +36,7 @@ def planned(graph: Graph, chosen: CompileOptions, data: Path | Data | None = Non
 def plan_program(
     given: Lowered, chosen: CompileOptions, activity: Activity | None = None, strategy: str = "snnc", common: Common | None = None
 ) -> Compiled:
-    """Check and plan a lowered graph; other strategies than "snnc" are baselines; `common` is what several plans of one program share."""
+    """Check and plan a lowered graph; strategies other than "snnc" are baselines; `common` holds results shared by several plans."""
     backend, own = chosen.backend, chosen.own(calibrate=activity, strategy=strategy, others=synonyms(), common=common)
     backend.check(given.program, own)
     placed = backend.plan(given.ready, given.program, own)
@@ -44,7 +44,7 @@ def plan_program(
 
 
 def emit_project(compiled: Compiled, folder: Path) -> None:
-    """Write a project into `folder`, which is empty or not there yet: what the target emits, and the model."""
+    """Write a project into `folder`, which is empty or does not exist: the files that the target emits, and the model."""
     compiled.options.backend.emit(compiled.on_target, compiled.options.own(), folder)
     save_model(compiled, folder)
 

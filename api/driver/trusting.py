@@ -1,4 +1,4 @@
-"""Checks before the program of a project is compiled and executed: who compiled it, and whether snnc emits the same sources."""
+"""Checks before the program of a project is compiled and executed: the user who compiled it, and whether snnc emits the same sources."""
 
 from __future__ import annotations
 
@@ -6,11 +6,18 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Final
 
-from snnc.backends.folders.manifest import MANIFEST, digest_of, read_manifest
+from snnc.backends.folders.manifest import FORMAT, MANIFEST, digest_of, newer_format, read_manifest
 from snnc.compiler.files.cache import cache_dir
 from snnc.compiler.files.ownership import fault_above, fault_of
 from snnc.compiler.files.temporary import temporary_folder
-from snnc.errors import ChangedSourcesError, DamagedProjectError, ProjectFolderError, UnsafeProjectError, UntrustedProjectError
+from snnc.errors import (
+    ChangedSourcesError,
+    DamagedProjectError,
+    NewerProjectError,
+    ProjectFolderError,
+    UnsafeProjectError,
+    UntrustedProjectError,
+)
 from snnc.project.graph_file import PROGRAM
 from snnc.project.known_projects import is_known, remember
 
@@ -41,7 +48,7 @@ def check_data(folder: Path, only: str | None = None) -> None:
 
 
 def has_known_program(folder: Path) -> bool:
-    """Return whether this user compiled or trusted the project as it is, with the step program in it.
+    """Return whether this user compiled or trusted the project in its present state, including its step program.
 
     :func:`check_data` compares the files with the list, and the list is known: no other user wrote or changed the program.
     """
@@ -56,7 +63,7 @@ def has_known_program(folder: Path) -> bool:
 def vouch(folder: Path, trust: bool) -> None:
     """Refuse to execute the program of a project unless this user compiled it or `trust` allows it.
 
-    A project that is trusted as it was compiled needs no further permission.
+    A trusted project that has not changed since needs no further permission.
 
     Raises
     ------
@@ -77,7 +84,7 @@ def vouch(folder: Path, trust: bool) -> None:
     if changed and not trust:
         raise ChangedSourcesError(
             f"{_few(changed)} of the project {str(folder)!r} {_is(changed)} not as compiled; snnc would compile and execute "
-            f"{_them(changed)}. Compile the model again, or, where the change is yours, allow it: {_ADVICE}."
+            f"{_them(changed)}. Compile the model again, or, if the change is yours, allow it: {_ADVICE}."
         )
     if changed or is_known(folder):
         return
@@ -131,7 +138,7 @@ def _check_rights(folder: Path, listed: Iterable[str]) -> None:
 
 def _unsafe(folder: Path, path: Path, fault: str) -> UnsafeProjectError:
     return UnsafeProjectError(
-        f"snnc would compile and execute the contents of {str(folder)!r}, and {str(path)!r} {fault}; take it over and close it to others "
+        f"snnc would compile and execute the contents of {str(folder)!r}, but {str(path)!r} {fault}; take it over and close it to others "
         f"(chown, chmod go-w), copy the project to a folder of your own, or allow it: {_ADVICE}."
     )
 
@@ -139,6 +146,12 @@ def _unsafe(folder: Path, path: Path, fault: str) -> UnsafeProjectError:
 def _listed(folder: Path) -> dict[str, str]:
     listed = read_manifest(folder)
     if listed is None:
+        newer = newer_format(folder)
+        if newer is not None:
+            raise NewerProjectError(
+                f"a newer snnc wrote the project {str(folder)!r}: its format is {newer!r}, but this version reads {FORMAT!r}; install a "
+                "newer snnc, or compile the model again with this one."
+            )
         raise ProjectFolderError(
             f"the project {str(folder)!r} has no list of its files ({MANIFEST} is missing or damaged); compile the model again."
         )

@@ -15,7 +15,7 @@ from snnc.report.rendering import environment
 FORMATS: Final = ("html", "svg")
 NOTE: Final = "all numbers are predicted; a cross above the axes: does not fit"
 WIDTH, HEIGHT, LEFT, TOP, GAP = 300.0, 230.0, 70.0, 70.0, 75.0
-"""Size of a panel's axes, of the margins and of the room between panels, pixels."""
+"""Size of a panel's axes, of the margins and of the space between panels, in pixels."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Mark:
 
 @dataclass(frozen=True)
 class Panel:
-    """A pair of axes: ticks as (y, text), columns as (x, text), lines as (points, colour, dashed); `along` names an x-axis of its own."""
+    """A pair of axes: ticks as (y, text), columns as (x, text), lines as (points, colour, dashed); `along` labels its own x-axis."""
 
     title: str
     left: float
@@ -104,7 +104,7 @@ def render(
 
 
 def _series(points: Sequence[ExplorationPoint]) -> tuple[str, list[Series]]:
-    """Lay batch sizes (activities, targets, when only those vary) along the axis; everything else is a line of its own."""
+    """Lay batch sizes (activities, targets, when only those vary) along the axis; every combination of the others is a separate line."""
     axes: dict[str, Callable[[ExplorationPoint], Any]] = {
         "batch": lambda p: p.batch,
         "activity": lambda p: "default" if p.activity is None else f"{100 * p.activity:g} %",
@@ -215,5 +215,5 @@ def _title(point: ExplorationPoint) -> str:
     data = point.estimate.to_data()
     return (
         f"{point.target}, batch {point.batch}, activity {data['activity']}: {data['samples_per_s']:,.0f} samples/s, "
-        f"{data['step_ms']:.4g} ms a step, {100 * data['balance']:.0f} % of the bound, fullest tile {data['peak_tile_bytes']:,} bytes"
+        f"{data['step_ms']:.4g} ms per step, {100 * data['balance']:.0f} % of the bound, fullest tile {data['peak_tile_bytes']:,} bytes"
     )

@@ -29,16 +29,16 @@ from snnc.options.compile_options import CompileOptions, options
 
 @dataclass(frozen=True, eq=False)
 class ExplorationPoint:
-    """One combination, and what was found.
+    """One combination, and its result.
 
     Attributes
     ----------
     target, batch, activity
-        The combination; activity None: the number that snnc assumes where nothing was measured.
+        The combination; with activity None, snnc assumes its default.
     estimate
         The plan; None if there is none.
     reason
-        Why there is none: the message of the error, "" otherwise.
+        The error message if there is no plan, else "".
     code
         The code of that error.
     point_s
@@ -90,7 +90,7 @@ def explore(
     Parameters
     ----------
     model, steps, loss, loss_output, optimizer, surrogate, capacity, mode, dt, input_kind
-        As :func:`snnc.compile` takes them.
+        As for :func:`snnc.compile`.
     targets
         Names of machines, or paths of TOML files.
     batches
@@ -108,7 +108,7 @@ def explore(
     Raises
     ------
     SnncError
-        With a code, see the page on errors.
+        The error has a code; see the page on errors.
 
     Examples
     --------

@@ -54,7 +54,7 @@ class IncomingWeights:
 
 
 def incoming_weights(graph: Graph) -> dict[str, list[IncomingWeights]]:
-    """Return the learnable weights into each population, sources before targets where no recurrence prevents it."""
+    """Return the learnable weights into each population, sources before targets unless a recurrence prevents it."""
     together = {name: group for group in nx.strongly_connected_components(graph.nx) for name in group}
     order = nx.lexicographical_topological_sort(nx.condensation(graph.nx))
     groups = nx.condensation(graph.nx).nodes

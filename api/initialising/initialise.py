@@ -44,7 +44,7 @@ def initialise(model: Any, method: Method, *, data: Data | Path | str | None = N
     Raises
     ------
     InitialisationError
-        The method needs data and has none, or cannot reach its aim with this network.
+        The method needs data and has none, or cannot reach its target with this network.
     DataFileError, UnknownNameError, DataShapeError, DataNotFiniteError, NotBinaryError
         The data are not inputs of the model.
 

@@ -49,48 +49,48 @@ class CompileOptions:
     capacity: int | Capacities | None = None
     mode: Mode = "exact"
     drop: DropPolicy = "lowest"
-    """Which spikes are kept where more than `capacity` fire, in mode "drop"."""
+    """Choice of the spikes that are kept if more than `capacity` fire, in mode "drop"."""
     gradient_window: tuple[float, float] | None = None
     recompute: Recompute = "auto"
     streaming: Streaming = "auto"
     parts: int | None = None
     memory: int | None = None
-    """Bytes that a training step on the processor may take; None: all that it needs without checkpoints."""
+    """Maximum bytes of a training step on the processor; None: as many as it needs without checkpoints."""
     threads: int | None = None
     """Threads of a program on the processor; None: ``SNNC_THREADS``, ``OMP_NUM_THREADS`` or all."""
     truncate: int | None = None
-    """Steps after which the gradient is cut; None: it flows through all steps."""
+    """Number of steps after which the gradient is cut; None: it flows through all steps."""
     precision: Precision = "float32"
-    """What is rounded depends on the target, see :func:`snnc.compile`. Sums, running states and what is updated are float32."""
+    """The target determines the rounded numbers, see :func:`snnc.compile`. Sums, running states and updated parameters are float32."""
     half: HalfNumbers | None = None
-    """Which numbers are float16, with precision="float16"; None: what the target keeps so by that precision."""
+    """Numbers stored as float16, with precision="float16"; None: the default of the target."""
     input_gradients: bool = False
-    """Whether the gradient of inputs is computed too, for layers before the network."""
+    """Whether gradients of inputs are computed, for layers before the network."""
 
     def __post_init__(self) -> None:
         for name in ("steps", "batch", "capacity", "parts", "memory", "threads", "truncate"):
             value = getattr(self, name)
             value = value.least if isinstance(value, Capacities) else value
             if value is not None and (isinstance(value, bool) or value != int(value) or value < 1):
-                raise OptionValueError(f"{name} is {value}; it has to be 1 or more.")
+                raise OptionValueError(f"{name} is {value}; it must be 1 or more.")
         if self.seed < 0:
-            raise OptionValueError(f"seed is {self.seed}; it has to be 0 or more.")
+            raise OptionValueError(f"seed is {self.seed}; it must be 0 or more.")
         if self.mode not in ("exact", "drop"):
-            raise OptionValueError(f"mode is {self.mode!r}; it is 'exact' or 'drop'.")
+            raise OptionValueError(f"mode is {self.mode!r}; it must be 'exact' or 'drop'.")
         if self.drop not in POLICIES:
-            raise OptionValueError(f"drop is {self.drop!r}; it is one of {', '.join(POLICIES)}.")
+            raise OptionValueError(f"drop is {self.drop!r}; it must be one of {', '.join(POLICIES)}.")
         length = self.recompute if isinstance(self.recompute, int) and not isinstance(self.recompute, bool) else 0
         if self.recompute not in ("auto", "off") and length < 1:
-            raise OptionValueError(f"recompute is {self.recompute!r}; it is 'auto', 'off', or the iterations of a segment, 1 or more.")
+            raise OptionValueError(f"recompute is {self.recompute!r}; it must be 'auto', 'off', or the iterations of a segment, 1 or more.")
         if self.precision not in PRECISIONS:
-            raise OptionValueError(f"precision is {self.precision!r}; it is one of {', '.join(PRECISIONS)}.")
+            raise OptionValueError(f"precision is {self.precision!r}; it must be one of {', '.join(PRECISIONS)}.")
         if self.half is not None and self.precision != "float16":
             raise HalfNumbersError(
                 f"half is {half_text(self.half)!r}, and precision is {self.precision!r}; half says which numbers are float16, so leave "
                 "precision out or give 'float16'."
             )
         if self.streaming not in STREAMING:
-            raise OptionValueError(f"streaming is {self.streaming!r}; it is one of {', '.join(STREAMING)}.")
+            raise OptionValueError(f"streaming is {self.streaming!r}; it must be one of {', '.join(STREAMING)}.")
         if self.recompute == "off" and self.memory is not None:
             raise OptionConflictError(
                 f"memory is {self.memory} bytes, a limit that needs segments to run again, and recompute is 'off'; leave one of them out."
@@ -134,15 +134,15 @@ def options(
     trial: bool = False,
     **more: Unpack[MoreKeywords],
 ) -> CompileOptions:
-    """Make options from objects or from their names, and refuse what would have no effect.
+    """Make options from objects or from their names, and refuse options without effect.
 
     They are those of :func:`snnc.compile`; `lr` and `loss_scale` (a factor, or ``"dynamic"``) change the optimizer. With `trial` a batch is
-    run at once: of `calibrate`, or of random inputs that `seed` draws, so any target has a use for them.
+    run immediately, from `calibrate` or from random inputs drawn with `seed`, so these two have an effect on any target.
 
     Raises
     ------
     OptionValueError
-        A value is outside its range, or the target does not take an option, or the option changes training alone and there is no loss.
+        A value is out of range, the target does not take an option, or an option only affects training and there is no loss.
     """
     check_keywords(more, MoreKeywords)
     rule = optimizer_of(optimizer)
@@ -183,17 +183,17 @@ def _check_dropping(chosen: CompileOptions) -> None:
             f"parts is {chosen.parts}, and mode is 'drop': which spikes are dropped would depend on the parts; leave one of them out."
         )
     if chosen.drop != "lowest" and chosen.capacity is None:
-        raise OptionConflictError(f"drop is {chosen.drop!r}, and no capacity says how many spikes are sent; give capacity.")
+        raise OptionConflictError(f"drop is {chosen.drop!r}, but no capacity says how many spikes are sent; give capacity.")
     if chosen.backend.has_tiles:
         return
     if chosen.mode == "exact" and chosen.capacity is not None:
         raise OptionConflictError(
-            f"capacity is {chosen.capacity}, and {chosen.target!r} sends all spikes at once in mode 'exact'; give mode='drop' to drop the "
+            f"capacity is {chosen.capacity}, but {chosen.target!r} sends all spikes at once in mode 'exact'; give mode='drop' to drop the "
             "others, or leave it out."
         )
     if chosen.mode == "drop" and chosen.capacity is None:
         raise OptionConflictError(
-            f"mode is 'drop', and {chosen.target!r} has no windows whose capacity it could choose; give capacity, the spikes that are sent."
+            f"mode is 'drop', but {chosen.target!r} has no windows whose capacity it could choose; give capacity, the spikes that are sent."
         )
 
 
@@ -208,7 +208,7 @@ def parse_memory(memory: str | int | None) -> int | None:
     Raises
     ------
     OptionValueError
-        It cannot be read.
+        The text cannot be read.
 
     Examples
     --------
@@ -234,7 +234,7 @@ def parse_window(window: str | float | tuple[float, float] | None) -> tuple[floa
     Raises
     ------
     OptionValueError
-        It cannot be read, or is empty.
+        The text cannot be read, or is empty.
 
     Examples
     --------
@@ -257,13 +257,13 @@ def parse_window(window: str | float | tuple[float, float] | None) -> tuple[floa
 
 
 def to_data(chosen: CompileOptions) -> dict[str, Any]:
-    """Return options as JSON's types, in the order of the fields."""
+    """Return options as JSON types, in the order of the fields."""
     values = {f.name: getattr(chosen, f.name) for f in fields(chosen) if f.name not in _LATER or getattr(chosen, f.name) != f.default}
     return {name: value if value is None or name not in _KEPT else _KEPT[name][0](value) for name, value in values.items()}
 
 
 def from_data(data: Mapping[str, Any]) -> CompileOptions:
-    """Undo :func:`to_data`; options that came later than the project have their defaults."""
+    """Undo :func:`to_data`; options that are newer than the project get their defaults."""
     known = {f.name: f.default for f in fields(CompileOptions)}
     values = {name: data[name] if name in _FIRST else data.get(name, default) for name, default in known.items()}
     read = {name: value if value is None or name not in _KEPT else _KEPT[name][1](value) for name, value in values.items()}
@@ -271,7 +271,7 @@ def from_data(data: Mapping[str, Any]) -> CompileOptions:
 
 
 def _window(ends: list[float | None]) -> tuple[float, float] | None:
-    """Undo what JSON cannot hold: an open end is null."""
+    """Restore values that JSON cannot represent: an open end is null."""
     low, high = ends
     return parse_window((math.nan if low is None else low, math.inf if high is None else high))
 
@@ -290,7 +290,7 @@ _READ: Final[Mapping[str, Callable[[Any], Any]]] = {
     "memory": parse_memory,
     "recompute": parse_recompute,
 }
-"""How the values of options are read."""
+"""Functions that read the values of options."""
 _FIRST: Final = ("target", "steps", "batch", "loss", "optimizer", "surrogate", "seed", "capacity", "mode")
 """Options that projects of every version have."""
 _LATER: Final = ("drop", "half")

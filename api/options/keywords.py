@@ -1,4 +1,4 @@
-"""The keyword arguments of a compilation, written once: what each function of the package accepts, and how ``help`` shows it.
+"""The keyword arguments of a compilation, defined once for all functions that accept them, and shown by ``help``.
 
 Defaults are those of :class:`~snnc.options.compile_options.CompileOptions`; an option that has no field there is None unless it is given.
 """
@@ -25,7 +25,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 class TrainingKeywords(TypedDict, total=False):
-    """The size of a run, and how the network is trained."""
+    """Options for the size of a run and for training."""
 
     steps: int | None
     batch: int | None
@@ -48,7 +48,7 @@ class PlanKeywords(TypedDict, total=False):
 
 
 class MoreKeywords(PlanKeywords, total=False):
-    """All but those of :class:`TrainingKeywords`."""
+    """All options except those of :class:`TrainingKeywords`."""
 
     seed: int
     drop: DropPolicy
@@ -62,11 +62,11 @@ class MoreKeywords(PlanKeywords, total=False):
 
 
 class EstimateKeywords(TrainingKeywords, PlanKeywords, total=False):
-    """What :func:`snnc.estimate` accepts."""
+    """Keywords of :func:`snnc.estimate`."""
 
 
 class CompileKeywords(TrainingKeywords, MoreKeywords, total=False):
-    """What :func:`snnc.compile` accepts."""
+    """Keywords of :func:`snnc.compile`."""
 
 
 def with_keywords(keywords: Any, defaults: type) -> Callable[[Function], Function]:
@@ -99,7 +99,7 @@ def check_keywords(given: Mapping[str, Any], keywords: Any) -> None:
     Raises
     ------
     TypeError
-        There is one.
+        The keyword is unknown.
     """
     unknown = next((name for name in given if name not in keywords.__annotations__), None)
     if unknown is not None:

@@ -10,7 +10,7 @@ from snnc.errors import OptionKindError
 
 
 def loss_of(loss: object) -> Loss | None:
-    """Return a loss that is given as itself or by its name.
+    """Return a loss that is given as an object or by name.
 
     Raises
     ------
@@ -34,7 +34,7 @@ def optimizer_of(optimizer: object) -> str | Optimizer | None:
     Raises
     ------
     OptionKindError
-        It is one of another library, or a class.
+        It belongs to another library, or is a class.
     """
     if optimizer is None or isinstance(optimizer, str | SGD | Adam | AdamW | RMSprop):
         return optimizer
@@ -45,7 +45,7 @@ def optimizer_of(optimizer: object) -> str | Optimizer | None:
 
 
 def surrogate_of(surrogate: object) -> Surrogate | None:
-    """Return a surrogate that is given as itself or by its name.
+    """Return a surrogate that is given as an object or by name.
 
     Raises
     ------

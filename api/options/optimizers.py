@@ -14,9 +14,9 @@ from snnc.errors import OptionConflictError, OptionValueError, UnknownOptimizerE
 KINDS: Final[Mapping[str, type[Optimizer]]] = {"sgd": SGD, "adam": Adam, "adamw": AdamW, "rmsprop": RMSprop}
 """Optimisers by name."""
 _ALWAYS: Final = ("lr", "momentum", "beta1", "beta2", "alpha", "epsilon", "name")
-"""Fields that every project writes; others are written where they are not the default."""
+"""Fields that every project stores; others are stored if they differ from the default."""
 _OF_GROUPS: Final = ("weight_decay", "l1", "bound")
-"""Settings of all parameters, or of those of a group."""
+"""Settings that apply to all parameters, or to a group."""
 _BELOW_ONE: Final = ("momentum", "beta1", "beta2", "alpha")
 _FLAGS: Final = ("nesterov", "centered", "accumulate", "frozen")
 
@@ -24,7 +24,7 @@ _FLAGS: Final = ("nesterov", "centered", "accumulate", "frozen")
 def parse_optimizer(text: str, lr: float | None = None) -> Optimizer:
     """Make an optimiser from its name and numbers: ``"adam"``, ``"adam:0.002"``, ``"sgd:0.01,0.9,nesterov"``, ``"adamw:weight_decay=0.1"``.
 
-    Numbers without a name are the learning rate and those that follow it in the class. Groups of parameters follow after semicolons:
+    Numbers without a name are the learning rate and the fields that follow it in the class. Groups of parameters follow after semicolons:
     ``"adam:1e-3; *.bias: weight_decay=0; hidden.*: lr=0.1; fc1.*: frozen"``.
 
     Raises
@@ -99,9 +99,9 @@ def with_loss_scale(optimizer: Optimizer, scale: str | float | None) -> Optimize
     Raises
     ------
     OptionConflictError
-        The optimiser has one.
+        The optimiser already has one.
     OptionValueError
-        It cannot be read, or is out of range.
+        The scale cannot be read, or is out of range.
     """
     if scale is None:
         return optimizer
@@ -123,21 +123,21 @@ def check_optimizer(optimizer: Optimizer) -> Optimizer:
     Raises
     ------
     OptionValueError
-        Naming the number.
+        A number is out of range; the message names it.
     """
     if not 0 < optimizer.lr < math.inf:
-        raise OptionValueError(f"the learning rate is {optimizer.lr}; it has to be a number above 0.")
+        raise OptionValueError(f"the learning rate is {optimizer.lr}; it must be a number above 0.")
     for name in _BELOW_ONE:
         if not 0 <= (value := getattr(optimizer, name, 0)) < 1:
-            raise OptionValueError(f"{name} of the optimizer is {value}; it has to be 0 or more and less than 1.")
+            raise OptionValueError(f"{name} of the optimizer is {value}; it must be 0 or more and less than 1.")
     added = [(what, getattr(of, what)) for of in (optimizer, *optimizer.groups) for what in ("weight_decay", "l1")]
     for what, value in added + [("lr of a group", g.lr) for g in optimizer.groups]:
         if value is not None and not 0 <= value < math.inf:
-            raise OptionValueError(f"{what} of the optimizer is {value}; it has to be a number of 0 or more.")
+            raise OptionValueError(f"{what} of the optimizer is {value}; it must be a number of 0 or more.")
     positive = [("epsilon", getattr(optimizer, "epsilon", 1.0)), ("clip_value", optimizer.clip_value), ("clip_norm", optimizer.clip_norm)]
     for what, bound in positive + [("bound", of.bound) for of in (optimizer, *optimizer.groups)]:
         if bound is not None and not 0 < bound < math.inf:
-            raise OptionValueError(f"{what} of the optimizer is {bound}; it has to be a number above 0.")
+            raise OptionValueError(f"{what} of the optimizer is {bound}; it must be a number above 0.")
     _check_loss_scale(optimizer.loss_scale)
     if isinstance(optimizer, SGD) and optimizer.nesterov and not optimizer.momentum:
         raise OptionValueError("nesterov looks ahead along the momentum, and momentum is 0; give one, as in sgd:0.1,0.9,nesterov.")
@@ -153,11 +153,11 @@ def _check_loss_scale(scale: object) -> None:
         if not 0 < value < most or (what == "growth" and value < 1):
             raise OptionValueError(f"{what} of the loss scale is {value}; a factor is above 0, growth 1 or more, backoff between 0 and 1.")
     if isinstance(scale.interval, bool) or not isinstance(scale.interval, int) or scale.interval < 1:
-        raise OptionValueError(f"interval of the loss scale is {scale.interval}; it has to be a number of updates, 1 or more.")
+        raise OptionValueError(f"interval of the loss scale is {scale.interval}; it must be a number of updates, 1 or more.")
 
 
 def to_data(optimizer: Optimizer) -> dict[str, Any]:
-    """Return an optimiser as JSON's types."""
+    """Return an optimiser as JSON types."""
     values = asdict(optimizer)
     written = {f.name: values[f.name] for f in fields(optimizer) if f.name in _ALWAYS or getattr(optimizer, f.name) != f.default}
     ordered = {name: written.pop(name) for name in _ALWAYS if name in written}

@@ -19,7 +19,7 @@ class Rule:
     Attributes
     ----------
     does
-        What it affects, in a few words.
+        Its effect, in a few words.
     help
         Help text of the command line, empty if the command defines it. :func:`help_of` adds the targets that take the option.
     metavar
@@ -29,9 +29,9 @@ class Rule:
     idle
         Values other than the default that every target satisfies without doing anything.
     values
-        What to do instead, for values that need their own advice; tables have a line for each of these values.
+        Advice for particular values; tables have a line for each of these values.
     instead
-        What to do on a target that does not take it.
+        Advice for targets that do not take it.
     flag
         Its name on the command line, if that differs.
     everywhere
@@ -65,7 +65,7 @@ RULES: Final[Mapping[str, Rule]] = {
     "steps": Rule("time steps of a sequence", "Time steps of a sequence; overrides the number that the model fixes.", type=int),
     "loss": Rule("makes the network trainable", "Loss to train with: ce_count, mse_rate, ce_count:classes=10 … (how-to: losses)"),
     "loss_output": Rule(
-        "which output or population the loss reads",
+        "output or population that the loss reads",
         "The output, the population or the population.port that the loss reads.",
         "NAME",
     ),
@@ -86,7 +86,7 @@ RULES: Final[Mapping[str, Rule]] = {
     ),
     "surrogate": Rule("derivative of a spike", "Derivative of a spike: atan (default), fast_sigmoid:25 …"),
     "gradient_window": Rule(
-        "which neurons take gradient", "Only neurons with LOW < membrane - threshold < HIGH take gradient.", "LOW[,HIGH]"
+        "neurons that receive gradient", "Only neurons with LOW < membrane - threshold < HIGH receive gradient.", "LOW[,HIGH]"
     ),
     "capacity": Rule(
         "spikes that one window moves",
@@ -102,20 +102,20 @@ RULES: Final[Mapping[str, Rule]] = {
         instead=_WHOLE,
     ),
     "mode": Rule(
-        "what happens to more spikes than a window holds",
-        "More spikes than that: exact (further windows) or drop.",
+        "treatment of spikes beyond a window's capacity",
+        "Treatment of spikes beyond the capacity: exact (further windows) or drop.",
         default="exact",
         instead=_TILES,
     ),
     "drop": Rule(
-        "which spikes are kept in mode drop",
+        "choice of spikes kept in mode drop",
         "Spikes that --mode drop keeps: those of the lowest ids, or random ones.",
         default="lowest",
         instead="the lowest ids are kept",
     ),
     "recompute": Rule(
-        "segments whose forward pass runs twice, to store fewer states",
-        "Run segments (of N iterations) forward twice, to store fewer states: auto (default), off or N.",
+        "segments whose forward pass runs twice, so that fewer states are stored",
+        "Run segments (of N iterations) forward twice, so that fewer states are stored: auto (default), off or N.",
         "auto|off|N",
         default="auto",
         idle=("off",),
@@ -142,23 +142,23 @@ RULES: Final[Mapping[str, Rule]] = {
         "Cut the gradient every K steps (truncated BPTT).",
         "K",
         int,
-        instead="here gradients flow back through all steps",
+        instead="on this target gradients flow back through all steps",
     ),
     "input_gradients": Rule(
-        "the gradient of inputs too, for layers before the network",
-        "Return gradients of inputs, for layers before it.",
+        "whether inputs have gradients, for layers before the network",
+        "Return gradients of the inputs, for layers before the network.",
         type=bool,
         default=False,
         instead="snnc.torch.Module(net, input_gradients=True) returns it",
     ),
     "half": Rule(
-        "which numbers are float16: weights, pasts, deltas",
-        "Which numbers are float16: some of weights (weights:stochastic), pasts, deltas.",
-        instead="precision= says there what is rounded",
+        "numbers stored as float16: weights, pasts, deltas",
+        "Numbers stored as float16: one or more of weights (weights:stochastic), pasts, deltas.",
+        instead="on that target precision= selects the rounded numbers",
     ),
     "precision": Rule(
-        "of products, of weights, of stored states",
-        "float32, bfloat16 or float16; what is rounded depends on the target.",
+        "precision of products, weights and stored states",
+        "float32, bfloat16 or float16; the target determines which numbers are rounded.",
         default="float32",
         values={
             "bfloat16": "it computes in float32; machines store states as float16",
@@ -175,7 +175,7 @@ RULES: Final[Mapping[str, Rule]] = {
     ),
     "seed": Rule("seed of the order of samples and of the mapping", instead="use --seed of the package's train.py"),
     "dt": Rule("length of a time step in seconds, for NIR files", everywhere="yes"),
-    "detach": Rule("where gradients stop inside neurons, for model files", everywhere="yes"),
+    "detach": Rule("points at which gradients stop inside neurons, for model files", everywhere="yes"),
     "input_kind": Rule("kind of the inputs: spikes or values", everywhere="yes"),
 }
 """Rules by the option's name in Python, in the order of ``snnc compile --help``. Options of the model
@@ -216,7 +216,7 @@ def check_taken(target: str, training: bool, given: Mapping[str, Any]) -> None:
             )
         if taken == "with a loss" and not training:
             raise OptionNeedsLossError(
-                f"{_shown(name, value)} only affects training, and no loss is given; give a loss (--loss ce_count), or leave it out."
+                f"{_shown(name, value)} only affects training, but no loss is given; give a loss (--loss ce_count), or leave it out."
             )
 
 

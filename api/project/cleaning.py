@@ -34,7 +34,7 @@ class Waste:
     what
         ``"cache"`` or ``"leftover"``.
     path, bytes
-        Where, and how large.
+        Path and size.
     """
 
     what: str
@@ -68,7 +68,7 @@ def left_over(folders: tuple[Path, ...] = ()) -> list[Waste]:
 
 
 def remove(waste: list[Waste]) -> list[Waste]:
-    """Delete leftovers and return those that were deleted; folders are renamed first, so that no process finds half of one."""
+    """Delete leftovers and return those that were deleted; folders are renamed first, so that no process finds an incomplete one."""
     deleted = []
     for one in waste:
         with suppress(OSError):  # another process was faster, or permission is missing

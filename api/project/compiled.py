@@ -25,11 +25,11 @@ class Compiled:
     program: StepProgram
     plan: Plan | None
     parts: Parts | ChannelOrders | None = None
-    """The parts or orders that the plan places, where it does not place the program as it is."""
+    """The parts or orders that the plan places instead of the original program, if any."""
 
     @property
     def placed(self) -> StepProgram:
-        """The program that the plan is of."""
+        """The program that the plan maps."""
         return self.on_target.placed
 
     @property

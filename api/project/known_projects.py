@@ -16,12 +16,12 @@ from snnc.compiler.files.ownership import fault_above, fault_of
 
 _NAME: Final = "known-projects"
 MOST: Final = 20_000
-"""Most projects in the list; the oldest are removed."""
+"""Maximum number of projects in the list; the oldest are removed."""
 _LINE: Final = re.compile(r"[0-9a-f]{64}")
 
 
 def remember(folder: Path) -> None:
-    """Record that the project in `folder` is this user's; without a writable file nothing is recorded."""
+    """Record that the project in `folder` belongs to this user; without a writable file nothing is recorded."""
     line = f"{digest_of(folder / MANIFEST)}\n".encode()
     for place in _places():
         with suppress(OSError, SnncError):
@@ -39,7 +39,7 @@ def is_known(folder: Path) -> bool:
 
 
 def _places() -> list[Path]:
-    """Files that may hold the list, the writable one first: in the state folder, or in the cache if there is no home folder."""
+    """Files that may contain the list, the writable one first: in the state folder, or in the cache if there is no home folder."""
     found = []
     with suppress(RuntimeError):  # there is no home
         found.append(Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "snnc" / _NAME)

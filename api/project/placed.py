@@ -30,7 +30,7 @@ ORDERS: Final = "model/orders.json"
 
 
 def save_placed(parts: Parts | ChannelOrders, folder: Path) -> None:
-    """Write what the plan of a project places to its folder."""
+    """Write the parts or orders that the plan of a project places to its folder."""
     if isinstance(parts, ChannelOrders):
         save_orders(parts, folder)
     else:
@@ -38,12 +38,12 @@ def save_placed(parts: Parts | ChannelOrders, folder: Path) -> None:
 
 
 def read_placed(graph: Graph, program: StepProgram, chosen: PlanOptions, folder: Path) -> tuple[Plan, Parts | ChannelOrders | None]:
-    """Return the plan of a project, and what it places where that is not the program as it is.
+    """Return the plan of a project, and the parts or orders that it places, if any.
 
     Parameters
     ----------
     graph, program, chosen
-        As the plan was made of them; the graph is the one that was lowered.
+        Those from which the plan was made; the graph is the one that was lowered.
     folder
         The project's folder.
 

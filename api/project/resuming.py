@@ -19,7 +19,7 @@ SETTINGS: Final = ("epochs", "first_epoch", "learning_rate", "gradient_window", 
 
 @dataclass(frozen=True)
 class Settings:
-    """Settings of a training; None selects the default or, in a resumed training, the setting that it began with.
+    """Settings of a training run; None selects the default or, in a resumed training run, its original setting.
 
     Attributes
     ----------
@@ -37,7 +37,7 @@ class Settings:
     resume: bool | None
 
     def filled(self, found: Position | None) -> Settings:
-        """Return the settings with those of the training that is resumed."""
+        """Return the settings, completed by those of the resumed training run."""
         if found is None:
             return self
         old = found.recipe
@@ -54,12 +54,12 @@ class Settings:
 
 
 def _words(text: str) -> str | None:
-    """Return a value that a training began with, as text; None if it gave none, or a function."""
+    """Return an original setting of a training run as text; None if it was not given, or is a function."""
     return None if FUNCTION in text else text or None
 
 
 def settings_for(folder: Path, given: Settings) -> Settings:
-    """Return the settings of a training of the project in `folder`.
+    """Return the settings of a training run of the project in `folder`.
 
     Raises
     ------

@@ -22,11 +22,11 @@ from snnc.errors import ProjectFolderError, TrainedWeightsError
 
 Trainable: TypeAlias = Weighted | Population
 USELESS = "model/trained.unusable-{}.safetensors"
-"""New name of weights that cannot be read; training renames them before it writes others."""
+"""New name of weights that cannot be read; training renames them before it writes new ones."""
 
 
 def load_trained(session: BackendSession, folder: Path, lenient: bool) -> None:
-    """Set the weights of the last training of a project, where there are any.
+    """Set the weights of the last training of a project, if there are any.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ def load_trained(session: BackendSession, folder: Path, lenient: bool) -> None:
     Raises
     ------
     TrainedWeightsError
-        They cannot be used, and that is not lenient.
+        They cannot be used, and `lenient` is false.
     """
     file = folder / TRAINED
     if not file.exists():
@@ -55,7 +55,7 @@ def read_trained(graph: Graph, folder: Path, lenient: bool = False) -> Graph:
     Raises
     ------
     TrainedWeightsError
-        They cannot be used, and that is not lenient.
+        They cannot be used, and `lenient` is false.
     """
     file = folder / TRAINED
     if not file.exists():

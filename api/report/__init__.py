@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from snnc.report.render import FORMATS, render, write
+from snnc.report.render import FORMATS, format_of, render, write
 from snnc.report.subject import Subject
 from snnc.report.summary import summarise
 
-__all__ = ["FORMATS", "Subject", "render", "summarise", "write"]
+__all__ = ["FORMATS", "Subject", "format_of", "render", "summarise", "write"]

@@ -59,7 +59,7 @@ def _title(subject: Subject) -> str:
 
 
 def _costs(subject: Subject) -> dict[tuple[str, str], float]:
-    """Seconds a sample of each phase and kind."""
+    """Seconds per sample of each phase and kind."""
     plan = subject.plan
     scale = 1 / (plan.target.clock_hz * plan.batch)
     return {(p.name, kind): p.runs * getattr(p, kind) * scale for p in plan.phases for kind in PARTS}
@@ -71,9 +71,9 @@ def _facts(first: Subject, second: Subject) -> list[dict[str, Any]]:
         "milliseconds a step": "milliseconds",
         "samples/s": "samples_per_second",
         "milliseconds of host stream before it": "host_milliseconds",
-        "cycles a step": "cycles",
+        "cycles per step": "cycles",
         "batch": "batch",
-        "cycles a step with all work spread evenly": "bound_cycles",
+        "cycles per step with all work spread evenly": "bound_cycles",
         "iterations": "iterations",
         "tiles used": "tiles_used",
         "chips used": "chips_used",

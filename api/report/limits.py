@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from snnc.compiler.ir.plan import Phase, Plan
-from snnc.compiler.tiles.exchange.chip_links import Flows, find_routes
+from snnc.compiler.machines.chip_links import Flows, find_routes
 from snnc.compiler.tiles.exchange.layer_traffic import StepTraffic
 from snnc.compiler.tiles.exchange.places import FREE, RELAYED, LayerPlaces
 from snnc.report.pictures.occupancy import fullest_tile
@@ -51,7 +51,7 @@ def find_limits(plan: Plan, places: LayerPlaces, traffic: StepTraffic, names: Ma
 def busiest_vertex(plan: Plan) -> dict[str, Any] | None:
     """Return the slowest vertex of the superstep that computes longest, and its loops, as JSON types; None if the plan has none.
 
-    Of each loop the expected trips in a run, worker cycles of a trip, their product and its share of all loops of the vertex.
+    For each loop: expected trips per run, worker cycles per trip, their product, and its share of all loops of the vertex.
     """
     phase = max(plan.phases, key=lambda p: p.runs * p.compute)
     whole = sum(loop.total for loop in phase.loops)
@@ -76,10 +76,10 @@ def kibibytes(size: float) -> str:
 
 
 def amount(size: float) -> str:
-    """Write bytes with a decimal prefix and three digits."""
-    for unit, scale in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+    """Write bytes with a binary prefix and three digits, as data sheets give the memory of tiles."""
+    for unit, scale in (("TiB", 2**40), ("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
         if size >= scale:
-            return f"{size / scale:.3g} {unit}"
+            return f"{size / scale:{'.3g' if size < 999.5 * scale else '.0f'}} {unit}"
     return f"{size:.0f} bytes"
 
 

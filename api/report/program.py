@@ -77,7 +77,7 @@ def write_program(program: ProgramReport, fmt: str) -> bytes:
     """
     if fmt in NEED_TILES:
         raise NoTilesError(
-            f"{fmt!r} draws the tiles of a machine, and {program.options.target!r} has none; take {', '.join(PROGRAM_FORMATS)}, or compile "
+            f"{fmt!r} draws the tiles of a machine, but {program.options.target!r} has none; take {', '.join(PROGRAM_FORMATS)}, or compile "
             "for a machine of: snnc targets."
         )
     if fmt not in PROGRAM_FORMATS:
@@ -121,7 +121,7 @@ def program_view(program: ProgramReport) -> dict[str, Any]:
 
 
 def timing_of(history: History, samples: int) -> dict[str, Any] | None:
-    """Return the measured time of the fastest epoch of a training with `samples` an epoch; None if no epoch ended."""
+    """Return the measured time of the fastest epoch of a training run with `samples` samples per epoch; None if no epoch ended."""
     epochs = [
         (seconds, len(losses)) for seconds, losses in zip(history.seconds, history.batch_losses, strict=True) if seconds > 0 and losses
     ]

@@ -31,7 +31,7 @@ _VERSION: Final = 1
 class Train:
     """Spikes of one buffer: the n-th spike is of neuron `ids[n]` in step `steps[n]` of sample `samples[n]`.
 
-    `owner` is the id of its input or population, `label` the author's name, `width` its neurons.
+    `owner` is the id of its input or population, `label` the author's name for it, and `width` its number of neurons.
     """
 
     buffer: str
@@ -64,9 +64,9 @@ def record(program: StepProgram, parameters: Mapping[str, Array], inputs: Mappin
     Raises
     ------
     RecordingError
-        There are more spikes than a recording may hold.
+        There are more spikes than a recording may contain.
     MemoryNeededError
-        The samples do not fit this machine's memory.
+        The samples do not fit in this machine's memory.
     """
     steps, batch = next(iter(inputs.values())).shape[:2]
     engine = ReferenceEngine(program)
@@ -125,7 +125,7 @@ def _whole_label(between: Correspondence, part: str) -> str:
 
 
 def write_recording(path: Path, recording: Recording) -> None:
-    """Write an npz archive, whole or not at all: ``about`` (JSON as bytes), and for each train its steps, samples and ids.
+    """Write an npz archive, completely or not at all: ``about`` (JSON as bytes), and for each train its steps, samples and ids.
 
     Raises
     ------
@@ -151,12 +151,12 @@ def write_recording(path: Path, recording: Recording) -> None:
 
 
 def read_recording(path: Path) -> Recording:
-    """Read a file of :func:`write_recording`.
+    """Read a file that :func:`write_recording` wrote.
 
     Raises
     ------
     RecordingError
-        The file is damaged, or holds more than a recording may.
+        The file is damaged, or contains more than a recording may.
     """
     try:
         with zipfile.ZipFile(path) as archive:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any, Final
 
 from snnc.compiler.ir.plan import Plan
@@ -20,8 +21,14 @@ from snnc.report.subject import Subject
 from snnc.report.view import build_view
 
 FORMATS: Final = ("html", "text", "json", "svg", "png", "graphml", "dot", "trace")
+_OF_SUFFIX: Final = {".txt": "text", "": "html"}
 COMPARING: Final = ("html", "text", "json")
 """Formats that show two plans."""
+
+
+def format_of(file: Path) -> str:
+    """Return the format that a file's name ends with."""
+    return _OF_SUFFIX.get(file.suffix, file.suffix.removeprefix("."))
 
 
 def render(

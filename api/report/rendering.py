@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import cache
 from typing import Any
 
 import jinja2
@@ -16,6 +17,7 @@ def json_text(data: Any) -> str:
     return json.dumps(data, indent=1, allow_nan=False) + "\n"
 
 
+@cache
 def environment(*, escape: bool, folder: str = "report") -> jinja2.Environment:
     """Return the Jinja environment of a folder of pages and drawings; with `escape`, all values are escaped for HTML."""
     environment = jinja2.Environment(

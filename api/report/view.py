@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from snnc.compiler.ir.plan_json import runs
-from snnc.compiler.tiles.exchange.chip_links import find_routes
+from snnc.compiler.machines.chip_links import find_routes
 from snnc.report.limits import busiest_vertex
 from snnc.report.lines import chips_used, plan_lines
 from snnc.report.pictures.machine_grid import grid_of

@@ -89,7 +89,7 @@ def recurrences(graph: Graph) -> list[dict[str, Any]]:
 
 
 def count_parameters(graph: Graph) -> int:
-    """Return how many numbers training could change: weights, biases and learnable neuron parameters."""
+    """Return the number of values that training could change: weights, biases and learnable neuron parameters."""
     total = 0
     for _, operation in graph.of_type(*WEIGHTED, Population):
         if isinstance(operation, Population):
@@ -188,5 +188,5 @@ def _parameter_texts(population: Population) -> list[str]:
         if isinstance(value, float):
             said.append(f"{name} = {value:g}{learned}")
         else:
-            said.append(f"{name} = {float(np.min(value)):g} … {float(np.max(value)):g}, one a neuron{learned}")
+            said.append(f"{name} = {float(np.min(value)):g} … {float(np.max(value)):g}, one per neuron{learned}")
     return said

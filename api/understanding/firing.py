@@ -1,4 +1,4 @@
-"""Warnings about layers that hardly fire or fire all the time: such layers learn slowly, if they learn."""
+"""Warnings about layers that hardly fire or fire all the time: such layers learn slowly or not at all."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SATURATED: Final = (
 
 
 def firing_warnings(measured: MeasuredSynops) -> list[str]:
-    """Return a sentence for each layer of which at least half of the neurons are silent or saturated on the data."""
+    """Return a sentence for each layer in which at least half of the neurons are silent or saturated on the data."""
     where = f"on {measured.samples:,} samples of {measured.source}"
     return [
         text.format(share=100 * share, name=name, where=where)

@@ -1,4 +1,4 @@
-"""The metrics of NeuroBench of a network, by their definitions.
+"""NeuroBench's metrics of a network, computed from their definitions.
 
 Yik et al. 2025, "The NeuroBench framework for benchmarking neuromorphic computing algorithms and systems", Nature Communications 16,
 1545, section "Algorithm track metrics"; the harness ``neurobench`` 2.3 computes the same numbers from a PyTorch module.
@@ -35,16 +35,16 @@ def neurobench(graph: Graph, measured: MeasuredSynops | None = None) -> dict[str
     -------
     dict
         ``footprint``
-            Bytes of all stored numbers, 4 each: weights, biases, parameters of neurons. NeuroBench also counts buffers that a
-            framework keeps beside them, such as states.
+            Bytes of all stored numbers, 4 each: weights, biases, parameters of neurons. NeuroBench also counts further buffers of a
+            framework, such as states.
         ``parameter_count``
-            Those numbers.
+            The number of these values.
         ``connection_sparsity``
             Zeros among the weights of all synapses, 0 to 1; a connection that a sparse layer does not store is a zero.
         ``activation_sparsity``
             Zeros among all values that the populations sent, 0 to 1.
         ``synaptic_operations``
-            A sample, over all its steps: ``Effective_ACs`` and ``Effective_MACs`` (neither value nor weight is 0) and ``Dense`` (all).
+            Per sample, over all its steps: ``Effective_ACs`` and ``Effective_MACs`` (neither value nor weight is 0) and ``Dense`` (all).
     """
     stored = sum(parameter_counts(graph.operation(name))[0] for name in graph.names)
     zeros, weights = _weights(graph)
@@ -58,7 +58,7 @@ def neurobench(graph: Graph, measured: MeasuredSynops | None = None) -> dict[str
 
 
 def _weights(graph: Graph) -> tuple[int, int]:
-    """Count the zeros among the weights of all synapses, and these weights."""
+    """Count the zeros among the weights of all synapses, and the weights."""
     zeros = weights = 0
     for name in graph.names:
         operation = graph.operation(name)

@@ -32,7 +32,7 @@ APART: Final = (Pool, Reduce, Scale)
 
 @dataclass(frozen=True)
 class MeasuredSynops:
-    """Synaptic operations a step and sample, and firing rates.
+    """Synaptic operations per step and sample, and firing rates.
 
     Attributes
     ----------
@@ -45,7 +45,7 @@ class MeasuredSynops:
     silent, saturated
         Shares of the neurons of each population that never fired, and that fired in at least 95 % of the steps.
     effective
-        Node name -> synaptic operations a step and sample whose weight is not 0.
+        Node name -> synaptic operations per step and sample whose weight is not 0.
     activations
         Population -> values other than 0 that its output port sent, and all that it sent, over all samples and steps.
     """

@@ -1,4 +1,4 @@
-"""The templates of emitted sources, with the set-up that all targets share."""
+"""The templates of emitted sources, and their settings for all targets."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ from snnc.backends.codegen.names import c_string, comment_text
 
 
 def source_templates() -> jinja2.Environment:
-    """Return the templates of the package; an undefined name is an error, and names of a model become comments or strings."""
+    """Return the templates of the package; an undefined name is an error, and names of a model become comments or strings.
+
+    An environment compiles a template when it is first printed, which takes longer than to print it: callers keep theirs.
+    """
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(str(importlib.resources.files("snnc.templates"))),
         undefined=jinja2.StrictUndefined,
@@ -31,7 +34,7 @@ def source_of(environment: jinja2.Environment, path: str, context: Mapping[str, 
     Parameters
     ----------
     environment
-        Of :func:`source_templates`.
+        The result of :func:`source_templates`.
     path
         ``<target>/<file>``: a plain file is in ``<target>/runtime`` and is copied unchanged; else ``<file>.jinja`` is a template.
     context

@@ -39,16 +39,16 @@ class CpuBackend(Backend[CpuOptions]):
         Raises
         ------
         HalfTargetError
-            Deltas are to be float16.
+            Deltas are requested as float16.
         """
         del program
         from snnc.compiler.errors import HalfTargetError
 
         if options.half is not None and options.half.deltas:
-            raise HalfTargetError("half has deltas, and a program on the processor forms products of float32 deltas; leave them out.")
+            raise HalfTargetError("half has deltas, but a program for the CPU multiplies float32 deltas; leave them out.")
 
     def emit(self, placed: PlacedProgram, options: CpuOptions, folder: Path) -> None:
-        """Write the program, its tables and weights; refuse a bound on memory that it cannot keep."""
+        """Write the program, its tables and weights; refuse a bound on memory that it cannot meet."""
         from snnc.backends.cpu.emit import emit_cpu
         from snnc.backends.native.memory import check_bound
 
@@ -74,7 +74,7 @@ class CpuBackend(Backend[CpuOptions]):
         return engine
 
     def threads(self, options: CpuOptions) -> int:
-        """Return how many threads a session has."""
+        """Return the number of threads of a session."""
         from snnc.backends.cpu.engine import threads_of
 
         return threads_of(options.threads)

@@ -1,7 +1,7 @@
 """Collapse a linear readout into one product in training, if the loss reads only the mean of its output.
 
 The sum of its outputs over time is linear in the spikes: the spikes of each neuron are summed with a weight for each step, and the weight
-matrix is multiplied with these sums once. The adjoint is the same small product in the other direction, scaled for each step. Outside of
+matrix is multiplied by these sums once. The adjoint is the same small product in the other direction, scaled for each step. Outside of
 training, the readout runs step by step.
 """
 

@@ -21,14 +21,14 @@ from snnc.compiler.lowering.halves import check_dense, check_past
 
 CONSTANTS: Final = (
     *file_names(TABLES),
-    CppConstant("std::size_t", "LINE", LINE, "Numbers of a cache line."),
-    CppConstant("std::size_t", "PANEL", PANEL, "Outputs of a panel of a dense weight at most."),
-    CppConstant("std::size_t", "MOST_PACKED", PACKED, "Columns of a packed matrix at most."),
-    CppConstant("std::size_t", "MOST_CHUNK", CHUNK, "Numbers of a chunk of bfloat16 at most."),
-    CppConstant("std::size_t", "LISTED_PART", LISTED_PART, "Inputs are listed up to this part (one in so many) of numbers that are not 0."),
-    CppConstant("std::size_t", "ROOM_PART", ROOM_PART, "Growing lists make this part (one in so many) more room than they need."),
-    CppConstant("int", "BLOCK_ROWS", BLOCK_ROWS, "Rows of deltas of a block: those of a panel of neurons should stay in the second cache."),
-    CppConstant("int", "FEW_STEPS", FEW_STEPS, "Steps of a block all the same where threads share gradients."),
+    CppConstant("std::size_t", "LINE", LINE, "Float32 numbers per cache line."),
+    CppConstant("std::size_t", "PANEL", PANEL, "Maximum number of outputs in a panel of a dense weight."),
+    CppConstant("std::size_t", "MOST_PACKED", PACKED, "Maximum number of columns of a packed matrix."),
+    CppConstant("std::size_t", "MOST_CHUNK", CHUNK, "Maximum number of bfloat16 numbers in a chunk."),
+    CppConstant("std::size_t", "LISTED_PART", LISTED_PART, "An input becomes lists if at most one in this many of its numbers is nonzero."),
+    CppConstant("std::size_t", "ROOM_PART", ROOM_PART, "A growing list reserves one part in this many more room than it needs."),
+    CppConstant("int", "BLOCK_ROWS", BLOCK_ROWS, "Rows of deltas per block; those of one panel of neurons should fit into the L2 cache."),
+    CppConstant("int", "FEW_STEPS", FEW_STEPS, "Minimum number of steps per block if threads share gradients."),
 )
 """Numbers and names that the program and snnc share, printed into ``constants.hpp``."""
 FIXED: Final = (

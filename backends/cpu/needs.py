@@ -33,14 +33,14 @@ IN_SUPPORT: Final = 0.25
 """Assumed share of neurons inside a surrogate's support, where only those have gradients."""
 LISTED_PART: Final = 4
 SPARSE: Final = 1 / LISTED_PART
-"""An input is stored as lists if at most this part of its values, one in ``LISTED_PART``, is not 0."""
+"""An input is stored as lists if at most one in ``LISTED_PART`` of its values is nonzero."""
 PACKED: Final = 64
-"""Columns of a packed matrix at most; narrower vectors have fewer."""
+"""Maximum number of columns of a packed matrix; narrower vectors have fewer."""
 PANEL: Final = 128
 CHUNK: Final = 32
 """Maximum number of outputs of a panel, and of numbers of a chunk in bfloat16."""
 SESSION: Final = 1 << 16
-"""Bytes that a session takes besides its network: names, threads."""
+"""Bytes of a session in addition to its network: names and threads."""
 PLANE: Final = 2
 """Number of axes of windows in the emitted program."""
 
@@ -198,7 +198,7 @@ class _Scratch:
 
     @property
     def bytes(self) -> int:
-        """Its bytes without the part that grows with events."""
+        """Bytes of the memory, without the part that grows with events."""
         program = self.storage.program
         dense = [_shape(self.storage, op) for op in program.forward if isinstance(op, DenseProduct)]
         columns = 8 * (1 + max((inputs for _, inputs in dense), default=0))

@@ -31,7 +31,7 @@ class Function:
 
     @property
     def signature(self) -> str:
-        """Its declaration."""
+        """The declaration of the function."""
         return f"void {self.name}({', '.join(('std::size_t rows', *self.arguments))})"
 
 
@@ -72,7 +72,7 @@ def forward_function(
     scalars
         For each parameter, whether all neurons share one number.
     near
-        Outputs whose neurons receive gradient only near the threshold (:mod:`snnc.compiler.lowering.gradient_support`):
+        Outputs whose neurons receive gradient only in the support of the surrogate (:mod:`snnc.compiler.lowering.gradient_support`):
         the function stores 1 for neurons that receive it, else 0.
     rounded
         States and saved values that are stored in 16 bits, each with the offset that is subtracted first

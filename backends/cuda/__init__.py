@@ -1,1 +1,1 @@
-"""The CUDA backend: kernels containing the time loop, built with nvcc; for checks the same sources run on the processor."""
+"""The CUDA backend: kernels that contain the time loop, built with nvcc; for checks, the same sources run on the CPU."""

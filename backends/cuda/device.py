@@ -35,7 +35,7 @@ class Device:
 
     @property
     def architecture(self) -> str:
-        """Its name for nvcc, ``"sm_90"``."""
+        """The name of the architecture for nvcc, such as ``"sm_90"``."""
         return f"sm_{self.capability[0]}{self.capability[1]}"
 
 
@@ -94,7 +94,7 @@ def _opened() -> tuple[Any, ctypes.c_int]:
         raise GpuMissingError(f"the CUDA driver of this machine finds no device. {_HELP}")
     variable, named = next(((v, os.environ[v]) for v in (DEVICE, LOCAL_RANK) if os.environ.get(v)), (DEVICE, "0"))
     if variable == LOCAL_RANK and count.value == 1:
-        # Whoever started the processes lets each see a device of its own.
+        # The launcher may have made only one device visible to each process.
         named = "0"
     if not named.isdecimal() or int(named) >= count.value:
         raise GpuMissingError(f"{variable} is {named!r}; the CUDA driver of this machine finds {count.value} devices, from 0. {_HELP}")

@@ -18,8 +18,8 @@ from snnc.compiler.lowering.halves import check_dense
 
 CONSTANTS: Final = (
     *file_names(TABLES),
-    CppConstant("int", "TILE_COLUMNS", TILE, "Columns of a block's tile of a product."),
-    CppConstant("int", "FEW_COLUMNS", NARROW, "Its columns where the result has at most so many."),
+    CppConstant("int", "TILE_COLUMNS", TILE, "Columns of a thread block's tile of a product."),
+    CppConstant("int", "FEW_COLUMNS", NARROW, "Columns of the tile if the result has at most this many columns."),
 )
 """Numbers and names that the program and snnc share, printed into ``constants.hpp``."""
 FIXED: Final = (
@@ -54,6 +54,7 @@ FIXED: Final = (
     "recurrent_exchange.cuh",
     "recurrent_float32.cuh",
     "recurrent_loop.cuh",
+    "recurrent_memory.cuh",
     "recurrent_mma.cuh",
     "warpgroups.cuh",
     "whole_convolutions.cu",
@@ -66,9 +67,11 @@ FIXED: Final = (
     "whole_rows.cuh",
     "whole_rows.hpp",
     "whole_slices.cuh",
+    "whole_starts.cuh",
     "whole_tables.cu",
     "whole_tables.hpp",
     "whole_tiles.cuh",
+    "whole_trial.cuh",
     "whole_warpgroups.cuh",
     "whole_weights.cuh",
     "whole_window_gradients.cuh",

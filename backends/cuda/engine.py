@@ -38,7 +38,7 @@ class CudaEngine(SequenceEngine):
     Parameters
     ----------
     library, folder
-        What :func:`~snnc.backends.cuda.build.build_cuda` or :func:`~snnc.backends.cuda.build.build_host_check` made, and the project.
+        The result of :func:`~snnc.backends.cuda.build.build_cuda` or :func:`~snnc.backends.cuda.build.build_host_check`, and the project.
     team_blocks
         Blocks that share the samples of a team; None leaves the choice to the program.
     tile
@@ -71,7 +71,7 @@ class CudaEngine(SequenceEngine):
         self._there: Sent | None = None
         """Values that were sent while the last batch ran."""
         self._stream: int | None = None
-        """The caller's stream, once one was named."""
+        """The caller's stream, once it has been set."""
         for name, value in (("team_blocks", team_blocks), ("tile", tile)):
             if value is not None:
                 self._setting(name, value)
@@ -207,7 +207,7 @@ def load_engine(library: Path, folder: Path, memory: int | None = None, number: 
 
 @contextmanager
 def _named(number: int | None) -> Iterator[None]:
-    """Let the environment name a device, where one is given, and be afterwards as it was."""
+    """Name the device in the environment, if one is given, and restore the environment afterwards."""
     before = os.environ.get(DEVICE)
     if number is not None:
         os.environ[DEVICE] = str(number)

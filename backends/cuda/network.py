@@ -9,6 +9,7 @@ from typing import Any, Literal, NamedTuple
 from snnc.backends.codegen.names import comment_text
 from snnc.backends.codegen.safetensors_file import safetensors_header
 from snnc.backends.codegen.updates import group_literals, group_numbers
+from snnc.backends.cuda.half_weights import keeps_remainder, rounded_update, rounds_at_random
 from snnc.backends.cuda.kernels.copies import LANES, WeightCopy
 from snnc.backends.cuda.kernels.gradients import Gradients
 from snnc.backends.cuda.kernels.steps import Steps
@@ -95,12 +96,21 @@ def network_context(
         "copies": [copy.statement for copy in copies],
         "prepared": list(sequence_calls.prepared.values()),
         "half": steps.half,
+        "half_weights": trains and program.rounding is not None,
+        "half_random": rounds_at_random(program),
         "limited": bool(steps.limits.sources),
         "start": buffers.start(),
         "forgotten": buffers.forgotten(),
         "truncate": program.truncate or 0,
         "updates": [
-            {"name": p, "learned": f"{p}_learned", "numbers": max(1, program.parameters[p].value.size), "group": groups.get(p)}
+            {
+                "name": p,
+                "learned": f"{p}_learned",
+                "numbers": max(1, program.parameters[p].value.size),
+                "group": groups.get(p),
+                "rounding": rounded_update(program, p),
+                "remains": keeps_remainder(program, p),
+            }
             for p in learned
         ],
         "groups": group_literals(program),
@@ -114,21 +124,27 @@ def network_context(
     return context, steps.connections.tables.tables
 
 
+def launches_of(program: StepProgram, precision: Precision = "float32") -> list[Launch]:
+    """Return the launches of a training step, or of a forward pass if `program` does not train, without emitting anything."""
+    steps, trains = Steps(SequenceStorage(program), precision), program.optimizer is not None
+    return _all_launches(steps, LaunchPlan(steps, SequenceCalls(steps, precision), trains), trains)
+
+
 def _session_state(buffers: Buffers, gradients: Gradients, learned: list[str], record: str | None) -> Context:
-    """What a session holds: fields that kernels see, its own members, and how it sets them up, lays them out and binds them."""
+    """Return the state of a session: fields that kernels see, its own members, and the statements that set up, allocate and bind them."""
     steps, plan, prepared = buffers.steps, buffers.plan, gradients.sequence_calls.prepared.values()
     return {
         "fields": [
             *buffers.fields(),
             {"comment": "Parameters.", "lines": _pointers(steps, learned)},
             _group("Connections.", steps.connections.fields),
-            *([_group("Spikes that sources send in a step.", steps.limits.fields())] if steps.limits.sources else []),
-            _group("Sums over all steps of what comes from outside of a recurrence.", plan.fields),
+            *([_group("Spikes that sources send in one step.", steps.limits.fields())] if steps.limits.sources else []),
+            _group("Currents from outside a recurrence, at all steps.", plan.fields),
         ],
         "members": [
             *buffers.members(),
             _group("Parameters.", _parameters(steps.program)),
-            _group("Weights as products read them.", [p.member for p in prepared]),
+            _group("Copies of weights in the layouts that the products read.", [p.member for p in prepared]),
         ],
         "setup": _setup(steps.storage, buffers, learned),
         "layout": [
@@ -236,7 +252,7 @@ class Buffers:
         return max((op.source.delay for op in reading), default=0)
 
     def deltas(self) -> list[tuple[str, int]]:
-        """Deltas that another segment reads, and how many steps of them."""
+        """Deltas that another segment reads, and the number of these steps."""
         found = [(f"d_{n}", self.ahead(n)) for op in self.steps_back() for n in op.currents]
         shown = {f"d_{n}" for n in self.shown().values()}
         return [(name, ahead) for name, ahead in found if ahead and name not in shown]
@@ -311,7 +327,7 @@ class Buffers:
 
     @property
     def _staged(self) -> int:
-        """Bytes of a step and sample of an input before it is packed."""
+        """Bytes per step and sample of an input before it is packed."""
         return max((4 * self.storage.size(f"{i.id}_in") for i in self.program.inputs if i.kind == "spikes"), default=0)
 
     def forgotten(self) -> list[str]:
@@ -364,7 +380,7 @@ def _fixed_bytes(program: StepProgram, learned: Collection[str], copies: Iterabl
 
 
 def _of_full_sequence(slots: str) -> bool:
-    """Whether a buffer has slots for the whole sequence, or for all that is ever read of it."""
+    """Whether a buffer has slots for the whole sequence, or for all of its steps that are read."""
     return not slots or "steps" in slots
 
 
@@ -376,6 +392,8 @@ def _setup(storage: SequenceStorage, buffers: Buffers, learned: list[str]) -> li
     for p in program.parameters.values():
         shape = "{" + ", ".join(map(str, p.value.shape or (1,))) + "}"
         lines.append(f"add_learned({p.name}, {shape}, {number});" if p.name in learned else f"add_parameter({p.name}, {shape});")
+        lines += [f"{p.name}.half = true;"] if p.half else []
+        lines += [f"add_remainder({p.name}, {shape});"] if p.name in learned and keeps_remainder(program, p.name) else []
     lines += [f'add_input("{i.id}", {i.id}_in);' for i in program.inputs]
     named = {buffer for p in program.populations for buffer in p.output_buffers.values()}
     for op in program.forward:

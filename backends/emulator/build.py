@@ -20,7 +20,7 @@ __all__ = ["compile_program", "compiler", "complete_prefix", "include_dir", "lib
 
 DEFAULT_FLAGS = "-O2 -Wall -Wextra"
 PREFIX = ("include", "src", "cmake")
-LIBRARIES = ("poputil", "popops", "poplin", "popnn", "poprand", "popfloat", "gcl", "pva")
+LIBRARIES = ("poputil", "popops", "poplin", "popnn", "poprand", "popsparse", "popfloat", "gcl", "pva")
 """The libraries other than Poplar's own; one shared library holds them all."""
 LAUNCHER = """\
 said=$(mktemp) || exit 1
@@ -186,7 +186,7 @@ def _compile_all(objects: Path, sources: Path, command: Sequence[str], flags: Se
         unit, output = objects / f"half{number}.cpp", objects / f"half{number}.o"
         unit.write_text("".join(f'#include "{source}"\n' for source in half))
         include = [f"-I{EMULATOR / 'include'}", f"-I{sources}"]
-        run_compiler([*command, *flags, *include, "-c", str(unit), "-o", str(output)], sources.name)
+        run_compiler([*command, *flags, *include, "-DSNNC_EMULATOR_SOURCES", "-c", str(unit), "-o", str(output)], sources.name)
         return output
 
     with ThreadPoolExecutor(min(2, os.cpu_count() or 1)) as pool:

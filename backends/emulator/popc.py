@@ -14,11 +14,15 @@ import shutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from snnc.backends.emulator.sources import EMULATOR, portable_copy
+from snnc.backends.emulator.sources import EMULATOR, in_declared_order, portable_copy
 from snnc.backends.toolchain.cache import cached_file
 from snnc.backends.toolchain.compilers import common_flags, compiler, compiler_version, digest, is_clang, machine_id, run_compiler
 from snnc.compiler.files.temporary import temporary_folder
+
+if TYPE_CHECKING:
+    from snnc.backends.emulator.dwarf import VertexType
 
 # Products and sums are rounded separately, like the instructions of the cost model, even if the host could fuse them.
 DEFAULT_FLAGS = "-O2 -ftree-vectorize -march=native -fno-math-errno -fno-trapping-math -ffp-contract=off"
@@ -32,6 +36,40 @@ NAMED_ELEMENTS = re.compile(
     r"|brace-enclosed initializer list.*(?:__vector|snnc_)"
 )
 """Compiler errors for ``v.x`` and ``v = {a, b}`` on the compiler's vector types; classes support both, but are slower."""
+HALF_VECTORS = re.compile(r"\bhalf[24]\b")
+HALF_CLASSES, ALL_CLASSES = "-DSNNC_HALF_VECTOR_CLASSES", "-DSNNC_VECTOR_CLASSES"
+"""Vectors as classes. Of halves they are faster with GCC, which converts the elements of its own vectors one by one."""
+COMPUTE_ELSEWHERE = re.compile(r"before .__attribute__.|expected .* after attribute|an attribute list cannot appear here")
+"""Compiler errors if `compute` is also the name of something other than a declared function."""
+CLANG_VERSION = re.compile(r"clang version (\d+)")
+FIRST_CLANG_WITH_HALVES = 16
+GCC_VERSION = re.compile(r"\) (\d+)\.\d+")
+FIRST_GCC_WITH_EXCESS_PRECISION = 13
+MOST_ATTEMPTS = 24
+
+
+def codelet_compiler() -> list[str]:
+    """Return the compiler of codelets: ``$SNNC_CODELET_CXX``, ``$CXX``, ``clang++`` as in popc, or the compiler of everything else.
+
+    Raises
+    ------
+    ToolMissingError
+        There is none.
+    """
+    chosen = os.environ.get("SNNC_CODELET_CXX")
+    if chosen:
+        command = shlex.split(chosen)
+        if shutil.which(command[0]) is None:
+            from snnc.compiler.errors import ToolMissingError
+
+            raise ToolMissingError(f"the compiler named by SNNC_CODELET_CXX is not on this machine: {chosen!r}")
+        return command
+    clang = None if os.environ.get("CXX") else shutil.which("clang++")
+    if clang is not None:
+        version = CLANG_VERSION.search(compiler_version([clang]))
+        if version is not None and int(version.group(1)) >= FIRST_CLANG_WITH_HALVES:
+            return [clang]
+    return compiler()
 
 
 def compile_codelets(source: Path, library: Path, flags: Sequence[str] = ()) -> Path:
@@ -51,14 +89,30 @@ def compile_codelets(source: Path, library: Path, flags: Sequence[str] = ()) -> 
     BuildError
         The file does not compile, or holds no vertex that can run.
     """
-    command = compiler()
     chosen = shlex.split(os.environ.get("SNNC_CODELET_FLAGS", DEFAULT_FLAGS)) + shlex.split(os.environ.get("SNNC_CODELET_EXTRA_FLAGS", ""))
+    command, other = codelet_compiler(), compiler()
     with temporary_folder("snnc-codelets-") as folder:
-        return _compile(source, portable_copy(source, Path(folder)), library, command, chosen, flags)
+        copy = portable_copy(source, Path(folder))
+        if command != other:
+            from snnc.compiler.errors import BuildError  # imported here: it takes time
+
+            try:
+                return _compile(source, copy, library, command, [*chosen, *half_flags(command)], flags)
+            except BuildError:
+                pass  # Only the other compiler may accept it; if neither does, its errors are as good.
+        return _compile(source, copy, library, other, [*chosen, *half_flags(other)], flags)
+
+
+def half_flags(command: Sequence[str]) -> list[str]:
+    """Return the flags under which a compiler rounds halves after every operation, not once an expression."""
+    if is_clang(command):
+        return ["-ffloat16-excess-precision=none"]
+    version = GCC_VERSION.search(compiler_version(command).partition("\n")[0])
+    return ["-fexcess-precision=16"] if version and int(version.group(1)) >= FIRST_GCC_WITH_EXCESS_PRECISION else []
 
 
 def _compile(source: Path, copy: Path, library: Path, command: Sequence[str], chosen: Sequence[str], flags: Sequence[str]) -> Path:
-    meant = [*common_flags(command), *chosen, "-D__POPC__", KEEP_COMPUTE, *flags]
+    meant = [*common_flags(command), *chosen, "-D__POPC__", "-include", "cstdint", KEEP_COMPUTE, *flags]
     options = [*meant, "-isystem", str(EMULATOR / "include"), "-I", str(source.resolve().parent)]
     text = run_compiler([*command, *options, "-E", "-P", str(copy)], source.name)
     key = digest([text, *command, compiler_version(command), *meant, machine_id(), str(library), _text_of_file()])
@@ -75,17 +129,67 @@ def _build(source: Path, folder: Path, command: Sequence[str], library: Path, cl
     debug = ["-gdwarf-4", "-fno-eliminate-unused-debug-types", "-fno-semantic-interposition"]
     debug += ["-fstandalone-debug"] if clang else ["-fno-var-tracking"]  # only types are read from the debug information
     link = ["-shared", str(library), f"-Wl,-rpath,{library.parent}"]
+    flags = list(command)
+    if not clang and HALF_VECTORS.search(source.read_text(errors="replace")):
+        flags.append(HALF_CLASSES)
+    with temporary_folder("snnc-codelets-") as scratch:
+        written = _compile_adapted(source, Path(scratch), flags, [*debug, "-o", str(output), *link], clang)
+        types = _types(output)
+        if HALF_CLASSES in written and any("snnc_vector" in vertex.name for vertex in types):
+            # A vertex named by its vectors keeps the name that the compiler's vectors have.
+            written.remove(HALF_CLASSES)
+            _compile_adapted(source, Path(scratch), written, [*debug, "-o", str(output), *link], clang)
+            types = _types(output)
+    _write_table(source, folder, types)
+
+
+def _compile_adapted(source: Path, scratch: Path, flags: Sequence[str], rest: Sequence[str], clang: bool) -> list[str]:
+    """Compile a source, changing flags or a copy of it until the compiler accepts it; return the flags that it accepted.
+
+    Raises
+    ------
+    BuildError
+        The compiler's errors are not about anything that can be adapted.
+    """
     from snnc.compiler.errors import BuildError  # not needed if the cache has the table
 
-    try:
-        run_compiler([*command, *debug, str(source), "-o", str(output), *link], source.name)
-    except BuildError as error:
-        if not NAMED_ELEMENTS.search(str(error)):
-            raise
-        run_compiler([*command, "-DSNNC_VECTOR_CLASSES", *debug, str(source), "-o", str(output), *link], source.name)
+    used, name = list(flags), source.name
+    for _ in range(MOST_ATTEMPTS):
+        try:
+            run_compiler([*used, str(source), *rest], name)
+            return used
+        except BuildError as error:
+            ordered = in_declared_order(source, scratch, str(error))
+            if ordered is not None:
+                source = ordered
+                continue
+            changed = _other_flags(used, str(error), clang)
+            if changed is None:
+                raise
+            used = changed
+    raise BuildError(f"{name} does not compile after {MOST_ATTEMPTS} adaptations")
+
+
+def _other_flags(flags: list[str], errors: str, clang: bool) -> list[str] | None:
+    """Return flags under which the source may compile; None if no others are known."""
+    if HALF_CLASSES in flags:
+        return [f for f in flags if f != HALF_CLASSES]
+    if NAMED_ELEMENTS.search(errors) and ALL_CLASSES not in flags:
+        return [*flags, ALL_CLASSES]
+    if COMPUTE_ELSEWHERE.search(errors) and KEEP_COMPUTE in flags and not clang:
+        return [*(f for f in flags if f != KEEP_COMPUTE), "-fkeep-inline-functions"]
+    return None
+
+
+def _types(output: Path) -> list[VertexType]:
     from snnc.backends.emulator.dwarf import vertex_types  # not needed if the cache has the table
 
-    types = vertex_types(output)
+    return vertex_types(output)
+
+
+def _write_table(source: Path, folder: Path, types: Sequence[VertexType]) -> None:
+    from snnc.compiler.errors import BuildError  # not needed if the cache has the table
+
     if not types:
         raise BuildError(
             f"{source.name} holds no class derived from poplar::Vertex or poplar::MultiVertex that can run; "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from pathlib import Path
 
 EMULATOR = Path(__file__).resolve().parent
@@ -16,6 +17,7 @@ LONG = re.compile(r"\blong\b(?:\s+(long|double)\b)?(\s+int\b)?")
 CAPTURE_DEFAULT = re.compile(r"\[\s*[=&]\s*(?:,\s*|(?=\]))")
 LINE_MARKER = re.compile(r'# (\d+) "((?:\\.|[^"\\])*)"')
 NOT_LOCAL = re.compile(r"^(.+?):(\d+):(?:\d+:)? error: non-local lambda expression cannot have a capture-default", re.MULTILINE)
+DESIGNATOR = re.compile(r"^(.+?):(\d+):(\d+): error: designator order for field .(?:\w+::)*(\w+). does not match", re.MULTILINE)
 # Comments, strings and characters stay unchanged.
 TEXT = re.compile(r"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'", re.DOTALL)
 
@@ -92,6 +94,76 @@ def without_capture_defaults(preprocessed: str, errors: str) -> str:
         made.append(CAPTURE_DEFAULT.sub("[", text, count=1) if is_named else text)
         line += 1
     return "".join(made)
+
+
+def in_declared_order(source: Path, folder: Path, errors: str) -> Path | None:
+    """Return a copy of a source in which designated initialisers that GCC refuses come first in their braces, as Clang accepts any order.
+
+    Parameters
+    ----------
+    source
+        The source that the compiler read.
+    folder
+        Folder of the copy.
+    errors
+        The compiler's messages: each names a field, and where its braces close. Applied repeatedly, every field finds its place.
+
+    Returns
+    -------
+    Path or None
+        None if no message is about a place in this source.
+    """
+    text = source.read_text(errors="surrogateescape")
+    name, first = str(source.resolve()), 1
+    line_directive = re.match(r'#line 1 "((?:\\.|[^"\\])*)"\n', text)
+    if line_directive:
+        name, first = line_directive.group(1).replace("\\\\", "\\"), 2
+    else:
+        text = f'#line 1 "{name}"\n{text}'
+        first = 2
+    lines = text.splitlines(keepends=True)
+    changed = text
+    # The last first, so that places before it stay where they are.
+    for file, line, column, field in reversed(DESIGNATOR.findall(errors)):
+        if Path(file).name != Path(name).name or int(line) + first - 1 > len(lines):
+            continue
+        end = sum(len(part) for part in lines[: int(line) + first - 2]) + int(column) - 1
+        changed = _field_first(changed, end, field)
+    if changed == text:
+        return None
+    copy = folder / f"ordered_{source.name.removeprefix('ordered_')}"
+    copy.write_text(changed, errors="surrogateescape")
+    return copy
+
+
+def _field_first(text: str, end: int, field: str) -> str:
+    """Return a text in which `.field = value` is the first between the braces that close at `end`.
+
+    Examples
+    --------
+    >>> _field_first("S s{.b = f(1, 2), .a = {3}};", 26, "a")
+    'S s{.a = {3},.b = f(1, 2)};'
+    """
+    depth, begin, commas = 0, end, []
+    if text[end : end + 1] != "}":
+        return text
+    while begin > 0:
+        begin -= 1
+        if text[begin] in ")]}":
+            depth += 1
+        elif text[begin] in "([{" and depth:
+            depth -= 1
+        elif text[begin] in "([{":
+            break
+        elif text[begin] == "," and not depth:
+            commas.append(begin)
+    edges = [begin, *reversed(commas), end]
+    parts = [text[a + 1 : b] for a, b in pairwise(edges)]
+    number = next((i for i, part in enumerate(parts) if re.match(rf"\s*\.{field}\b", part)), 0)
+    if number == 0:
+        return text
+    moved = [parts[number].strip(), *parts[:number], *parts[number + 1 :]]
+    return text[: begin + 1] + ",".join(moved) + text[end:]
 
 
 def is_codelet(text: str) -> bool:

@@ -26,7 +26,7 @@ class FolderInUseError(SnncError):
 
 @contextmanager
 def locked_file(path: Path, doing: str) -> Iterator[None]:
-    """Do as :func:`locked` for one file, which need not exist, by a lock file ``.NAME.lock`` next to it."""
+    """Like :func:`locked`, for one file, which need not exist, by a lock file ``.NAME.lock`` next to it."""
     with _held(path, path.with_name(f".{path.name}.lock"), doing):
         yield
 

@@ -34,10 +34,11 @@ BEST: Final = "model/best.safetensors"
 BEST_PART: Final = "model/.best.safetensors.part"
 """Temporary file of the best weights before they replace the old ones."""
 BY_PRODUCTS: Final = (PROFILE, RECORDING, LOCK, MANIFEST, PART, TRAINED_LOCK, BEST, BEST_PART)
-"""Files that snnc writes into a folder in addition to the list, and can make again."""
+"""Files that snnc writes into a folder in addition to the list, and can regenerate."""
 _MODEL: Final = ("model/graph.json", "model/arrays.npz", "model/options.json", "model/orders.json", "model/parts.npz")
 """Model files of a project without a list."""
 _MOST_BYTES: Final = 1 << 24
+_NUMBERED: Final = re.compile(r"snnc folder (\d{1,6})")
 _DIGEST: Final = re.compile(r"[0-9a-f]{64}")
 
 
@@ -58,6 +59,14 @@ def write_manifest(folder: Path) -> None:
 def read_manifest(folder: Path) -> dict[str, str] | None:
     """Return the files that snnc wrote into `folder`, relative to it, with their digests; None if it has no such list."""
     return _files(_json(folder / MANIFEST), FORMAT)
+
+
+def newer_format(folder: Path) -> str | None:
+    """Return the format of a folder that a newer version of snnc wrote; None for any other folder."""
+    data = _json(folder / MANIFEST)
+    found = data.get("format") if isinstance(data, dict) else None
+    number = _NUMBERED.fullmatch(found) if isinstance(found, str) else None
+    return found if number and int(number[1]) > int(FORMAT.rpartition(" ")[2]) else None
 
 
 def written_files(folder: Path) -> dict[str, str | None] | None:
@@ -99,7 +108,7 @@ def _json(path: Path) -> Any:
 
 
 def _files(data: Any, format: str) -> dict[str, str] | None:
-    """Return the files that a description lists; None if it has another format or lists files that no snnc folder holds."""
+    """Return the files that a description lists; None if it has another format or lists files that no snnc folder contains."""
     if not isinstance(data, dict) or data.get("format") != format or not isinstance(data.get("files"), Mapping):
         return None
     files: dict[str, str] = {}

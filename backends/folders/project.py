@@ -77,7 +77,7 @@ def atomic_folder(folder: Path, keep_trained: bool = True) -> Iterator[Path]:
     check_replaceable(folder)
     held: TemporaryFolder | None = None
     try:
-        folder = folder.resolve()  # what a link names may lie on another disk than the link
+        folder = folder.resolve()  # the target of a link may be on another disk than the link
         folder.parent.mkdir(parents=True, exist_ok=True)
         held = TemporaryFolder(folder.parent, f".{folder.name}.")
         temporary = held.path / "project"

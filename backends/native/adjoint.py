@@ -1,4 +1,4 @@
-"""A network for a program with an external loss: one output, whose adjoint it takes, and relays after inputs with a gradient."""
+"""A network for a program with an external loss: one output, whose adjoint it receives, and relays after inputs with a gradient."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from snnc.compiler.passes.edit import fresh_name
 def with_input_gradients(graph: Graph) -> tuple[Graph, dict[str, str]]:
     """Return `graph` with a relay after each input, and the relay of each input, whose current has the input's gradient.
 
-    A relay is only differentiated after a learnable connection: the link before it has a constant weight of 1. That of an input of
-    spikes fires for each of them, with a derivative of 1, so that what reads it is moved by events.
+    A relay is only differentiated after a learnable connection, so the link before it has a constant weight of 1. The relay of an input
+    of spikes fires for each of them, with a derivative of 1, so that its readers still receive events.
     """
     made = Graph(graph.name, graph.steps)
     made.state_inputs, made.idle_inputs, made.assumptions = dict(graph.state_inputs), dict(graph.idle_inputs), list(graph.assumptions)
@@ -37,7 +37,7 @@ def with_input_gradients(graph: Graph) -> tuple[Graph, dict[str, str]]:
 
 
 def input_relays(graph: Graph) -> dict[str, str]:
-    """Return the relay of each input of what :func:`with_input_gradients` returned."""
+    """Return the relay of each input of a graph from :func:`with_input_gradients`."""
     found: dict[str, str] = {}
     for name, _ in graph.of_type(Input):
         (link,) = graph.outgoing(name)

@@ -1,4 +1,4 @@
-"""Template data of composed losses, the same for the processor and for GPUs."""
+"""Template data of composed losses, the same for CPUs and GPUs."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from snnc.compiler.losses.composed import Composed
 from snnc.compiler.losses.term import Term
 
 _STEPS = {
-    "last": ("last_step", "The last step."),
-    "max": ("step_of_maximum", "The first step that holds the maximum."),
-    "first_spike": ("first_spike", "The first step with a spike; the last one without any."),
+    "last": ("last_step", "Last step."),
+    "max": ("step_of_maximum", "First step with the maximum."),
+    "first_spike": ("first_spike", "First step with a spike; the last step if there is none."),
 }
 
 
@@ -45,7 +45,7 @@ def target_setup(loss: Composed) -> str:
 
 
 def target_form(loss: Composed) -> str:
-    """Return the C++ of the form of targets that are more than a class: columns, classes, whether of each step, whether with lengths."""
+    """Return the C++ of the form of targets that are more than a class: columns, classes, whether per step, whether with lengths."""
     of_classes = loss.targets in ("class", "step_classes")
     flags = ["true" if flag else "false" for flag in (loss.targets.startswith("step"), loss.lengths)]
     return f"{{{loss.columns}, {loss.width(0) if of_classes else 0}, {', '.join(flags)}}}"

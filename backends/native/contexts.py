@@ -1,4 +1,4 @@
-"""Template data for losses and optimisers, the same for the processor and for GPUs."""
+"""Template data for losses and optimisers, the same for CPUs and GPUs."""
 
 from __future__ import annotations
 
@@ -31,6 +31,6 @@ def _loss_settings(loss: Loss | None) -> list[CppConstant]:
     if not isinstance(loss, MeanSquaredCount):
         return []
     return [
-        CppConstant("double", "CORRECT", repr(float(loss.correct_rate)), "Spikes a step that the class of the label should have."),
-        CppConstant("double", "INCORRECT", repr(float(loss.incorrect_rate)), "Spikes a step that the other classes should have."),
+        CppConstant("double", "CORRECT", repr(float(loss.correct_rate)), "Desired spikes per step of the label's class."),
+        CppConstant("double", "INCORRECT", repr(float(loss.incorrect_rate)), "Desired spikes per step of the other classes."),
     ]

@@ -21,9 +21,9 @@ _UPDATES: Final = "optimizer_step"
 """Setting of the ABI that counts updates."""
 _LOSS_SCALE: Final = "loss_scale"
 _GOOD_UPDATES: Final = "good_updates"
-"""Settings of a program whose loss is scaled: the factor, and the updates since it changed."""
+"""Settings of a program with loss scaling: the factor, and the updates since it changed."""
 _GRADIENT_SCALE: Final = "gradient_scale"
-"""The factor that the gradients of the last training step have."""
+"""The loss scale of the last training step's gradients."""
 
 
 class NativeEngine(ABC):
@@ -37,7 +37,7 @@ class NativeEngine(ABC):
     Attributes
     ----------
     draw_masks
-        Masks of dropout layers for a training step, from the number of its update, the place of its first sample in the update's batch
+        Masks of dropout layers for a training step, from the number of its update, the position of its first sample in the update's batch
         and its number of samples.
     """
 
@@ -45,10 +45,10 @@ class NativeEngine(ABC):
         self.description: dict[str, Any] = json.loads((folder / "project.json").read_text())
         self.session = NativeSession(library, folder)
         self._defaults: dict[str, Array] = {}
-        """Initial values that the last sequence changed, as they were before."""
+        """Original values of the initial states that the last sequence changed."""
         self.draw_masks: Callable[[int, int, int], Initial] | None = None
         self._first_sample = 0
-        """Place of a training step's first sample in the batch of its update."""
+        """Position of a training step's first sample in the batch of its update."""
 
     def drop_by(self, masks: Masks) -> None:
         """Draw the masks of dropout layers in each training step."""

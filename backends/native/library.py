@@ -31,13 +31,13 @@ _MAX_RANK: Final = 8
 
 
 class NativeError(SnncError):
-    """An emitted program refused a call; the message is its own."""
+    """An emitted program refused a call; the message comes from the program."""
 
     code = "SNNC-E415"
 
 
 class NativeLibraryError(SnncError):
-    """A shared library cannot be loaded, or is not one of snnc's, or of another version."""
+    """A shared library cannot be loaded, was not emitted by snnc, or belongs to another version."""
 
     code = "SNNC-E416"
 
@@ -111,7 +111,7 @@ class NativeSession:
         return {name: info for name, info in self.tensors.items() if info.role == role}
 
     def set(self, name: str, values: Array) -> None:
-        """Copy an array of the tensor's shape in; numbers are converted to its type."""
+        """Copy an array into a tensor of the same shape; numbers are converted to the tensor's type."""
         info = self._info(name)
         array = np.ascontiguousarray(values, dtype=info.dtype)
         if array.size != math.prod(info.shape):
@@ -119,13 +119,13 @@ class NativeSession:
         self._check(self._library.snnc_set_tensor(self._open(), name.encode(), array.ctypes.data, array.nbytes))
 
     def set_events(self, name: str, begin: Array, ids: Array) -> None:
-        """Set an input to 1 where events are; see ``snnc_set_events`` in ``snnc_abi.h``."""
+        """Set an input to 1 at its events; see ``snnc_set_events`` in ``snnc_abi.h``."""
         begins, found = np.ascontiguousarray(begin, dtype=np.uint64), np.ascontiguousarray(ids, dtype=np.uint32)
         given, listed = (a.ctypes.data_as(ctypes.c_void_p) for a in (begins, found))
         self._check(self._library.snnc_set_events(self._open(), name.encode(), given, len(begins) - 1, listed, len(found)))
 
     def set_from(self, name: str, address: int, elements: int) -> None:
-        """Let the program copy the tensor from host or device memory that holds numbers of its type."""
+        """Let the program copy the tensor from host or device memory with numbers of its type."""
         info = self._info(name)
         if elements != math.prod(info.shape):
             raise NativeError(f"the tensor {name} has shape {list(info.shape)}, the memory {elements} elements.")
@@ -141,7 +141,7 @@ class NativeSession:
         self._check(self._library.snnc_get_tensor(self._open(), name.encode(), pointer, elements * info.dtype.itemsize))
 
     def get(self, name: str) -> Array:
-        """Copy a tensor out."""
+        """Return a copy of a tensor."""
         info = self._info(name)
         array = np.empty(info.shape, dtype=info.dtype)
         self._check(self._library.snnc_get_tensor(self._open(), name.encode(), array.ctypes.data, array.nbytes))
@@ -158,7 +158,7 @@ class NativeSession:
         return loss.value
 
     def profile(self) -> dict[str, Any]:
-        """The session's activity so far."""
+        """Return counters and times of the session so far."""
         text = self._library.snnc_profile(self._open())
         if text is None:
             raise NativeError(f"no profile: {self._message()}.")
@@ -215,7 +215,7 @@ def _load(path: Path) -> Any:
         raise NativeLibraryError(f"{path} cannot be loaded: {error}.") from None
     if version != ABI_VERSION:
         raise NativeLibraryError(
-            f"{path} has version {version} of the ABI, and this snnc has version {ABI_VERSION}; emit the project again."
+            f"{path} has version {version} of the ABI, but this snnc has version {ABI_VERSION}; emit the project again."
         )
     session, text, number = ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int32
     signatures: dict[str, tuple[Callable[..., Any] | type[Any] | None, list[Any]]] = {

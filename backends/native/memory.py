@@ -17,7 +17,7 @@ from snnc.backends.runtime.errors import MemoryNeededError
 
 ROOM_PART: Final = 8
 ROOM: Final = 1 + 1 / ROOM_PART
-"""Growing lists make this part (one in so many) more room than they need."""
+"""A growing list reserves one part in this many more room than it needs."""
 BUSY: Final = 2.0
 """Assumed activity of a block of steps relative to the whole sequence."""
 BLOCK_ROWS: Final = 512
@@ -60,11 +60,11 @@ class OmittedCopies:
     Attributes
     ----------
     copies
-        Bytes of all of them, included in `fixed`.
+        Bytes of all these copies, included in `fixed`.
     sample
-        Bytes per sample of their replacement, in whole lines for each thread.
+        Bytes per sample of the memory that replaces them, in whole lines for each thread.
     length
-        ``number``, or ``block``: of each of its steps.
+        ``number``, or ``block``: these bytes are needed for each step of a block.
     """
 
     copies: int = 0
@@ -159,7 +159,7 @@ UNOBSERVED: Final = ObservedActivity()
 def predicted_bytes(
     description: Mapping[str, Any], steps: int, batch: int, segment: int, threads: int = 1, activity: ObservedActivity = UNOBSERVED
 ) -> int:
-    """Return the predicted bytes of a training step in segments of so many steps; for a project without training, of a run.
+    """Return the predicted bytes of a training step with a given segment length; for a project without training, of a run.
 
     Parameters
     ----------
@@ -178,14 +178,14 @@ def predicted_bytes(
 
 
 def least_bytes(description: Mapping[str, Any], steps: int, batch: int, threads: int = 1, activity: ObservedActivity = UNOBSERVED) -> int:
-    """Return the bytes of a training step in the segments that need least."""
+    """Return the bytes of a training step with the segment length that needs the least memory."""
     return _predicted(Needs.of(description), steps, batch, least_segment(description, steps, batch, threads, activity), threads, activity)
 
 
 def least_segment(description: Mapping[str, Any], steps: int, batch: int, threads: int = 1, activity: ObservedActivity = UNOBSERVED) -> int:
-    """Return the steps between two checkpoints with which a training step needs least memory."""
+    """Return the number of steps between two checkpoints with which a training step needs the least memory."""
     needs = Needs.of(description)
-    # Of all segments with as many checkpoints, the shortest takes least.
+    # Among segments with the same number of checkpoints, the shortest needs the least memory.
     few = range(1, isqrt(steps) + 1)
     segments = {*few, *(-(-steps // number) for number in few)}
     best: int = min(sorted(segments), key=lambda segment: _predicted(needs, steps, batch, segment, threads, activity))
@@ -193,7 +193,7 @@ def least_segment(description: Mapping[str, Any], steps: int, batch: int, thread
 
 
 def run_bytes(description: Mapping[str, Any], steps: int, batch: int, threads: int = 1, activity: ObservedActivity = UNOBSERVED) -> int:
-    """Return the maximum bytes of a run without a backward pass, in addition to gradients and moments of a training."""
+    """Return the maximum bytes of a run without a backward pass, in addition to gradients and moments of a training run."""
     needs, training = Needs.of(description), bool(description["training"])
     alone = replace(needs, checkpoint=0, spared=OmittedCopies()) if training else needs
     return _predicted(alone, steps, batch, 1 if training else steps, threads, activity)
@@ -202,7 +202,7 @@ def run_bytes(description: Mapping[str, Any], steps: int, batch: int, threads: i
 def max_samples(
     description: Mapping[str, Any], steps: int, batch: int, most: int, threads: int = 1, activity: ObservedActivity = UNOBSERVED
 ) -> int:
-    """Return how many of `batch` samples may run at once within `most` bytes; 1 if not even that fits."""
+    """Return the number of samples, at most `batch`, that can run at once within `most` bytes; 1 if not even one fits."""
     fitting = bisect_right(range(1, batch + 1), most, key=lambda size: run_bytes(description, steps, size, threads, activity))
     return max(1, fitting)
 
@@ -213,7 +213,7 @@ def busiest(needs: Needs) -> ObservedActivity:
 
 
 def check_bound(folder: Path, batch: int | None, most: int | None) -> None:
-    """Refuse a bound on memory that no sequence of the project in `folder` keeps, and warn where a batch of that size does not.
+    """Refuse a bound on memory that no sequence of the project in `folder` meets, and warn if a batch of that size does not meet it.
 
     Raises
     ------
@@ -236,7 +236,7 @@ def check_least(description: Mapping[str, Any], steps: int | None, batch: int | 
     description
         ``project.json`` of the project.
     steps, batch
-        Their numbers, if known.
+        Numbers of steps and samples, if known.
     most
         The bound in bytes.
 
@@ -258,7 +258,7 @@ def check_least(description: Mapping[str, Any], steps: int | None, batch: int | 
         return ""
     parts = next(n for n in range(2, batch + 1) if least_bytes(description, steps, -(-batch // n)) <= most)
     return (
-        f"{what} of {batch} samples needs {least_bytes(description, steps, batch):,} bytes, and {most:,} are allowed (memory=, --memory); "
+        f"{what} of {batch} samples needs {least_bytes(description, steps, batch):,} bytes, but {most:,} are allowed (memory=, --memory); "
         f"train with accumulate={parts} (--accumulate {parts}), or a batch of {-(-batch // parts)}."
     )
 
@@ -271,7 +271,7 @@ def _predicted(needs: Needs, steps: int, batch: int, segment: int, threads: int,
     checkpoints = -(-steps // segment) if segment < steps else 0
     sample = sum(size * lengths[name] for name, size in needs.rows.items()) + checkpoints * needs.checkpoint
     held = [_list_bytes(one, steps, batch, workers, activity) for one in needs.lists]
-    # A list that outgrows its room is copied: its old room is there until then.
+    # A list that outgrows its room is copied, and its old room stays allocated until then.
     lists = sum(size for size, _ in held) + max((entries for _, entries in held), default=0)
     shares = {one.name: min(1.0, BUSY * activity.shares.get(one.name, one.share)) * one.neurons for one in needs.lists}
     events = max((size * shares[name] for name, size in needs.events), default=0.0) * own * block * workers
@@ -280,7 +280,7 @@ def _predicted(needs: Needs, steps: int, batch: int, segment: int, threads: int,
 
 
 def _block(needs: Needs, batch: int, own: int, segment: int) -> int:
-    """As ``CpuSession::block_length``; `own`: samples of a thread."""
+    """The same as ``CpuSession::block_length``; `own` is the number of samples of a thread."""
     most = max(1, BLOCK_ROWS // own) if needs.blocks else 1
     return min(segment, max(BLOCK_ROWS // batch, min(FEW_STEPS, most)) if needs.shares else most)
 

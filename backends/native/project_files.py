@@ -1,4 +1,4 @@
-"""Write emitted projects for the processor and for GPUs, which take any number of steps and samples."""
+"""Write emitted projects for CPUs and GPUs, which accept any number of steps and samples."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
+from jinja2 import Environment
 
 from snnc.backends.codegen.constants import WEIGHTS, CppConstant
 from snnc.backends.codegen.safetensors_file import safetensors
@@ -68,9 +70,14 @@ def initial_values(program: StepProgram) -> dict[str, Array]:
     return found
 
 
+@cache
+def _templates() -> Environment:
+    return source_templates()
+
+
 def rendered(context: Mapping[str, Any], target: str, names: Iterable[str], constants: Sequence[CppConstant]) -> dict[str, str]:
     """Return the text files of a target: those called `names`, constants, and the files of the ABI, the loss and the optimizer."""
-    environment = source_templates()
+    environment = _templates()
     paths = {n: f"common/{n}" for n in (*SHARED_SOURCES, "constants.hpp")}
     paths |= {n: f"native/{n}" for n in SESSION_SOURCES} | {n: f"{target}/{n}" for n in names}
     if context.get("half_weights"):

@@ -9,7 +9,7 @@ from snnc.backends.codegen.statements import Guarded, Statement
 LINE = 16
 """Float32 numbers in a cache line; rows are padded to whole lines."""
 LENGTHS = ("steps", "segment", "block")
-"""Lengths that a session knows: of the sequence, of the segment between two checkpoints, and of a block of steps with stored deltas."""
+"""Lengths that a session defines: of the sequence, of the segment between two checkpoints, and of a block of steps with stored deltas."""
 
 
 def padded(numbers: int) -> int:

@@ -102,7 +102,7 @@ class SequenceStorage:
 
     @cached_property
     def outputs_with_support(self) -> dict[str, tuple[str, str]]:
-        """Outputs read by products in which few neurons receive gradient: buffer to population and canonical output."""
+        """Outputs that are read by products in which few neurons receive gradient: buffer to population and canonical output."""
         found = {}
         reading = [op for op in self.program.backward if isinstance(op, DenseInputGradient | ConvolveInputGradient)]
         # The gradients that a maximum returns are mostly 0: skipping them costs less than listing neurons.

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from snnc.compiler.tiles.planning.ordering import Common
 
 FILLED: Final = 0.5
-"""Density from which a sparse weight, at 8 bytes an entry, takes as much memory as a dense one."""
+"""Density from which a sparse weight, at 8 bytes per entry, takes as much memory as a dense one."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,13 +33,13 @@ class TileOptions(TargetOptions):
     Attributes
     ----------
     calibrate
-        How often neurons fire, measured on the user's data or assumed; None: not given.
+        Activity of the neurons, measured on the user's data or assumed; None: not given.
     strategy
-        ``"snnc"``, or a baseline to compare it with. An estimate chooses it.
+        ``"snnc"``, or a baseline to compare it with; only estimates set it.
     others
         Targets that are not machines, with their synonyms, for the message about an unknown target.
     common
-        Results that several plans of one program share; an exploration passes them on.
+        Results shared by several plans of one program; an exploration sets them.
     """
 
     capacity: int | Capacities | None = None
@@ -67,7 +67,7 @@ class PoplarOptions(TileOptions):
     Attributes
     ----------
     embedded
-        Whether populations stay whole and in the author's order, as a caller of the program needs them. No user chooses it.
+        Whether populations stay whole and in the author's order, as callers of the program require. Users do not set it.
     """
 
     seed: int = 0
@@ -88,13 +88,13 @@ class TileBackend(Backend[Own]):
         return target
 
     def prepare(self, graph: Graph, options: Own) -> Graph:
-        """Make sparse weights dense where tiles store them better that way.
+        """Make sparse weights dense if tiles then need less memory for them.
 
-        Not in mode "drop", where a dense connection returns gradient to sent spikes only.
+        In training in mode "drop" they stay sparse, because a dense connection returns gradient only to sent spikes.
         """
         from snnc.compiler.passes.fill_sparse import FillSparse
 
-        if options.mode == "drop":
+        if options.mode == "drop" and options.loss is not None:
             return graph
         return FillSparse(trains=options.loss is not None, least=FILLED)(graph)
 
@@ -116,7 +116,7 @@ class TileBackend(Backend[Own]):
         UnsupportedOnPoplarError
             No codelet computes the loss.
         NormalisationError
-            It trains batch normalisations.
+            The program trains batch normalisations.
         """
         from snnc.backends.training.updates.normalising import check_normalised
         from snnc.compiler.errors import StepsNeededError
@@ -126,7 +126,7 @@ class TileBackend(Backend[Own]):
         check_normalised(program, options.target)
         if program.steps is None:
             raise StepsNeededError(
-                f"{program.name!r} runs any number of steps, and {options.target} needs to know it; give steps (--steps 100)."
+                f"{program.name!r} runs any number of steps, but {options.target} needs to know it; give steps (--steps 100)."
             )
 
     def plan(self, graph: Graph, program: StepProgram, options: Own) -> PlacedProgram:
@@ -143,15 +143,15 @@ class TileBackend(Backend[Own]):
 
 
 class PoplarBackend(TileBackend[PoplarOptions]):
-    """Emits a Poplar program and loads it, on the emulator where there is no IPU."""
+    """Emits a Poplar program and loads it; without an IPU, it runs on the emulator."""
 
     def runs(self, target: str) -> bool:
-        """Return True: what no other back end runs names a machine, or its file."""
+        """Return True: any name that no other back end recognises is that of a machine, or of its file."""
         del target
         return True
 
     def limit(self, options: PoplarOptions) -> SpikeLimit | None:
-        """Return how many spikes of a source are sent, which a run may change."""
+        """Return the limit on the spikes that sources send, which a run may change."""
         from snnc.compiler.lowering.spike_limits import limit_of
 
         return limit_of(options)
@@ -172,7 +172,7 @@ class PoplarBackend(TileBackend[PoplarOptions]):
         return BuiltProject(folder, build_poplar(folder))
 
     def open(self, placed: PlacedProgram, options: PoplarOptions, built: BuiltProject | None) -> Engine:
-        """Load the program; populations in parts or other orders are handed on as their author wrote them."""
+        """Load the program; populations that were divided or reordered are presented as their author wrote them."""
         del options
         from snnc.backends.poplar.engine import PoplarEngine
         from snnc.backends.runtime.engine_of_parts import EngineOfParts

@@ -11,6 +11,7 @@ SOURCES: Final = Sources(
     "host.cpp",
     "program.hpp",
     (
+        "populations.cpp",
         "layout.cpp",
         "gradient_windows.cpp",
         "indexed.cpp",
@@ -25,7 +26,7 @@ SOURCES: Final = Sources(
 LIBRARY: Final = "libsnnc_project.so"
 TABLES: Final = "plan.bin"
 SMALL_TABLES: Final = 64 * 1024
-"""Up to this size of the tables, less optimised code is ready sooner: it compiles in half the time, and the graph is small."""
+"""Up to this size of the tables, less optimised code starts sooner: it compiles in half the time, and the graph is small."""
 
 
 def build_poplar(folder: Path) -> Path:

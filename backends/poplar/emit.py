@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, Final
+
+from jinja2 import Environment
 
 from snnc.backends.codegen.constants import WEIGHTS
 from snnc.backends.codegen.names import comment_text
@@ -19,7 +21,10 @@ from snnc.backends.poplar.build import SOURCES, TABLES
 from snnc.backends.poplar.constants import CONSTANTS
 from snnc.backends.poplar.machine import machine_context
 from snnc.backends.poplar.network import PoplarNetwork
-from snnc.backends.poplar.parts import Assembly, Body, cpp_type
+from snnc.backends.poplar.parameters.norms import add_norm, norm_codelets, norm_sets
+from snnc.backends.poplar.parameters.parameters import PACKED_ROWS, WEIGHT_ROWS, add_parameters
+from snnc.backends.poplar.parameters.updates import clips, scaled, update_code, updates_halves
+from snnc.backends.poplar.parts import Assembly, Body, class_name, cpp_type
 from snnc.backends.poplar.schedule import add_clocks, program_values
 from snnc.backends.poplar.streaming import TITLES as ROW_TITLES
 from snnc.backends.poplar.streaming import add_streaming
@@ -31,17 +36,14 @@ from snnc.backends.poplar.vertices.forward import add_forward
 from snnc.backends.poplar.vertices.gradient_windows import REDUCE, add_gradient_windows
 from snnc.backends.poplar.vertices.indexed import add_indexed, table_count
 from snnc.backends.poplar.vertices.losses import add_loss, loss_sets
-from snnc.backends.poplar.vertices.norms import add_norm, norm_codelets, norm_sets
-from snnc.backends.poplar.vertices.parameters import PACKED_ROWS, WEIGHT_ROWS, add_parameters
 from snnc.backends.poplar.vertices.recompute import RESTORE, SAVE, add_recompute
 from snnc.backends.poplar.vertices.relays import JOIN, add_relays, counter_name, joins
-from snnc.backends.poplar.vertices.updates import clips, scaled, update_code, updates_halves
 from snnc.backends.poplar.vertices.window_tests import add_window_test, window_test_sets, window_test_table_count
 from snnc.compiler.ir.plan import Plan
 from snnc.compiler.ir.plan_json import plan_to_json
 from snnc.compiler.ir.step_program import StepProgram
 from snnc.compiler.lowering.spike_limits import limits_of, without_limits
-from snnc.compiler.tiles.losses import loss_shape
+from snnc.compiler.tiles.mapped.losses import loss_shape
 from snnc.compiler.tiles.vertices.control_vertices import (
     CLOCK_VERTEX,
     ZERO_VERTEX,
@@ -56,8 +58,8 @@ from snnc.compiler.tiles.vertices.loss_vertices import loss_scores, loss_sum, sa
 from snnc.compiler.tiles.vertices.parameter_vertices import pack_rows, sum_pieces, sum_private, weight_rows
 from snnc.compiler.tiles.vertices.vertex_spec import VertexSpec
 
-PARTS: Final = ("layout", "gradient_windows", "indexed", "packing", "poplar_session", "streaming", "vertices")
-"""The parts of a host program that no network changes, each a header and a source."""
+PARTS: Final = ("populations", "layout", "gradient_windows", "indexed", "packing", "poplar_session", "streaming", "vertices")
+"""Network-independent parts of a host program, each a header and a source."""
 POPLAR: Final = (
     *(f"{part}.{kind}" for part in PARTS for kind in ("hpp", "cpp")),
     "program.hpp",
@@ -67,21 +69,21 @@ POPLAR: Final = (
     "README.txt",
 )
 NORMS: Final = "norms.hpp"
-"""An additional file of programs that clip gradients to a norm."""
+"""Additional file of programs that clip gradients to a norm."""
 GROUPS: Final = {
-    "clocks": ("add_clocks", "The iteration counter and decisions about further windows."),
+    "clocks": ("add_clocks", "Iteration counter, and the decision whether further windows follow."),
     "relays_forward": (
         "add_forward_relays",
-        "F1: relays look for spikes; F1b: what their workers found becomes a list. Windows are shown.",
+        "F1: relays search the masks for spikes. F1b: they merge the ids found by their workers into a list and show the windows.",
     ),
     "relays_backward": ("add_backward_relays", "B1: relays show the same windows again."),
-    "forward": ("add_forward_neurons", "F2: currents, equations, spikes."),
-    "backward": ("add_backward_neurons", "B1 and B2: gradients of sources, adjoints of equations, gradients of weights."),
-    "reduction": ("add_reduction", "B3, and B1 on relays: the sums of partial input gradients."),
-    "loss": ("add_loss", "L1 and L2: the loss of each sample, and their sum."),
-    "recompute": ("add_recompute", "States at the boundaries of segments, kept and brought back."),
-    "update": ("add_update", "U1 and U2: the optimiser, where the parameters lie; their rows go to sources."),
-    "start": ("add_start", "Currents start at zero."),
+    "forward": ("add_forward_neurons", "F2: currents, neuron equations and spikes."),
+    "backward": ("add_backward_neurons", "B1 and B2: source gradients, adjoints of the neuron equations, weight gradients."),
+    "reduction": ("add_reduction", "B3, and B1 on relays: sums of the partial gradients of sources."),
+    "loss": ("add_loss", "L1 and L2: loss of each sample, and the sum of the losses."),
+    "recompute": ("add_recompute", "Saving and restoring states at the boundaries of segments."),
+    "update": ("add_update", "U1 and U2: the optimiser updates the parameters on their tiles; the updated rows are copied to the sources."),
+    "start": ("add_start", "Setting currents to zero before the first step."),
 }
 
 
@@ -116,15 +118,20 @@ def render(net: PoplarNetwork) -> dict[str, str]:
 
 def print_files(net: PoplarNetwork, names: Mapping[str, str], context: Body) -> dict[str, str]:
     """Return files by name; `names` maps each to the path of its plain file or template."""
-    environment = source_templates()
-    environment.filters["cpp_type"] = cpp_type
-    environment.filters["counts"] = counts
-    environment.filters["code_bytes"] = partial(code_bytes, net.plan.target.instruction_bytes)
+    environment = _templates(net.plan.target.instruction_bytes)
     return {name: source_of(environment, path, context) for name, path in names.items()}
 
 
+@cache
+def _templates(instruction_bytes: int) -> Environment:
+    environment = source_templates()
+    environment.filters |= {"cpp_type": cpp_type, "counts": counts, "class_name": class_name}
+    environment.filters |= {"code_bytes": partial(code_bytes, instruction_bytes)}
+    return environment
+
+
 def code_bytes(each: int, cost: CodeletCost) -> list[tuple[str, int]]:
-    """Return names and values of the constants by which the emulator knows the size of a codelet, for instructions of `each` bytes."""
+    """Return names and values of the constants that give the emulator the size of a codelet, for instructions of `each` bytes."""
     loops = [(f"code_bytes_{name}", each * number) for name, number in cost.loops]
     return [("code_bytes", each * cost.instructions), *loops]
 
@@ -185,7 +192,7 @@ def _tables_before(net: PoplarNetwork) -> int:
 
 
 def gradient_codelets(net: PoplarNetwork) -> list[Body]:
-    """Codelets that sum gradients and bring weights to their sources."""
+    """Return the codelets that sum gradients and copy weights to their sources."""
     used = [sum_private(net.costs)]
     if net.copied_rows:
         kept = {net.program.parameters[c.weight].half for c in net.copied_rows if c.weight is not None}
@@ -309,7 +316,7 @@ def _description(net: PoplarNetwork, digests: dict[str, str]) -> Body:
                 "label": i.label,
                 "tensor": i.id,
                 "shape": list(i.shape),
-                "static": i.static,
+                "static": i.repeated,
                 "used": any(s.owner == i.id for s in net.stores.values()),
             }
             for i in program.inputs

@@ -8,11 +8,11 @@ from snnc.backends.codegen.names import c_string
 from snnc.compiler.machines.target import Streaming, Target
 
 CONTROL_CYCLES: Final = 30.0
-"""The part of a superstep's own cycles that the emulator counts without an exchange too (:class:`poplar::EmulatorModel`)."""
+"""Part of a superstep's own cycles that the emulator counts even without an exchange (:class:`poplar::EmulatorModel`)."""
 CONTROL_CODE: Final = 700
-"""The part of a tile's fixed bytes that the emulator counts as control code, not as stack."""
+"""Part of a tile's fixed bytes that the emulator counts as control code; the rest is stack."""
 VERSION: Final = "ipu2"
-"""The model that the emulator opens for machines of other makers; all of its sizes are replaced."""
+"""Base model that the emulator opens for machines other than IPUs; all of its sizes are replaced."""
 
 
 def machine_context(target: Target) -> dict[str, Any]:
@@ -28,18 +28,18 @@ def machine_context(target: Target) -> dict[str, Any]:
         (repr(float(target.clock_hz)), "clock, Hz"),
         (str(target.workers), "workers of a tile"),
         (repr(float(target.exchange_bytes_per_cycle)), "bytes that a tile receives in a cycle"),
-        (repr(float(target.fragment_cycles)), "cycles for each fragment that it receives"),
-        (str(target.fragment_code_bytes), "bytes of code for it"),
+        (repr(float(target.fragment_cycles)), "cycles for each received fragment"),
+        (str(target.fragment_code_bytes), "bytes of exchange code for each fragment"),
         (str(control_code), "bytes of control code"),
         (str(target.fixed_tile_bytes - control_code), "bytes of stack"),
         (repr(float(target.sync_cycles)), "cycles of a barrier on one IPU"),
         (repr(float(target.link_sync_cycles)), "cycles of a barrier over IPUs"),
         (repr(float(target.superstep_cycles - control)), "cycles to set up an exchange"),
         (repr(float(control)), "cycles to control a superstep"),
-        (repr(float(target.host.bytes_per_second if target.host else 0.0)), "bytes a second to the host; 0: not known"),
+        (repr(float(target.host.bytes_per_second if target.host else 0.0)), "bytes per second to the host; 0: not known"),
         (repr(float(target.vertex_start_cycles)), "worker cycles to start a vertex"),
-        (repr(float(far.bytes_per_second)), "bytes a second from or to streaming memory of an IPU; 0: there is none"),
-        (str(far.bytes_per_chip), "its bytes"),
+        (repr(float(far.bytes_per_second)), "bytes per second from or to streaming memory of an IPU; 0: there is none"),
+        (str(far.bytes_per_chip), "bytes of streaming memory of an IPU"),
     ]
     links = target.links
     wires = [(a, b, repr(float(n * links.bytes_per_second))) for a, b, n in links.wires(target.chips)] if links and target.chips > 1 else []

@@ -22,10 +22,10 @@ from snnc.compiler.ir.step_operations import (
     WeightGradient,
 )
 from snnc.compiler.ir.step_program import ConnectionInfo, OutputInfo, PopulationInfo, StepProgram
+from snnc.compiler.tiles.blocks.grouping import mask_unit
 from snnc.compiler.tiles.indexed.plan_tables import IndexedConnection, indexed_connections
-from snnc.compiler.tiles.network import Layer, MappedNetwork, describe
-from snnc.compiler.tiles.placement.grouping import mask_unit
-from snnc.compiler.tiles.relays.buses import whole_words
+from snnc.compiler.tiles.mapped.network import Layer, MappedNetwork, describe
+from snnc.compiler.tiles.schedule.buses import whole_words
 from snnc.compiler.tiles.schedule.further_windows import FurtherWindows, WindowSizes, numbers_of_relay
 from snnc.compiler.tiles.schedule.schedule import Arc, stages_of
 from snnc.compiler.tiles.schedule.window_test import WindowTest, window_test
@@ -47,7 +47,7 @@ class Store:
     buses: tuple[BusPlan, ...]
     stored: int
     before: bool
-    """A slot before step 0 holds a given initial value."""
+    """Whether a slot before step 0 holds a given initial value."""
     static: bool
     external: bool
 
@@ -78,7 +78,7 @@ class Store:
 
     @property
     def limited(self) -> bool:
-        """Whether a run sets how many spikes of a step are sent, and how they are chosen."""
+        """Whether a run sets the number of spikes sent per step, and their choice."""
         return self.kind == "events" and not self.external and not self.bits and self.buses[0].mode == "drop"
 
     def room(self, ids: int) -> int:
@@ -142,7 +142,7 @@ class PoplarNetwork:
 
     @property
     def fused(self) -> bool:
-        """Whether relays look for the spikes of one iteration of the forward pass while neurons compute the next."""
+        """Whether relays search for the spikes of one iteration of the forward pass while neurons compute the next."""
         return self.plan.latency > 1
 
     @cached_property
@@ -257,7 +257,7 @@ class PoplarNetwork:
 
     @cached_property
     def further(self) -> FurtherWindows:
-        """Which windows may be too small, and whose relays request further ones."""
+        """Windows that may be too small, and the buses whose relays request further ones."""
         sizes = {
             b.id: WindowSizes(
                 b.width, b.kind == "events", b.mode == "exact", b.capacity, None if b.gradient is None else b.gradient.capacity
@@ -332,7 +332,7 @@ class PoplarNetwork:
             buses=buses,
             stored=whole_words(max(b.width if b.mode == "exact" else max(b.capacity, _entries(b)) for b in buses), first.width),
             before=buffer in self.initial_outputs,
-            static=given is not None and given.static,
+            static=given is not None and given.repeated,
             external=given is not None,
         )
 
@@ -357,7 +357,7 @@ class PoplarNetwork:
         Raises
         ------
         PlanMismatchError
-            Blocks or relays do not cover everything once, in order.
+            Blocks or relays do not cover everything exactly once, in order.
         HalfDeltasError
             Deltas are float16, and a block has an odd number of samples.
         UnsupportedOnPoplarError
@@ -374,7 +374,7 @@ class PoplarNetwork:
             _check_blocks(placed, self.plan.batch)
             if pairs and any(block.sample % 2 or block.samples % 2 for block in placed.blocks):
                 raise HalfDeltasError(
-                    f"deltas are float16, of which two samples are one word, and a block of {placed.label!r} has an odd number of samples; "
+                    f"deltas are float16, of which two samples are one word, but a block of {placed.label!r} has an odd number of samples; "
                     "give an even batch, or leave deltas out of half."
                 )
         weights = [c.weight for c in self.program.connections if c.weight]

@@ -49,12 +49,14 @@ def connected(vertex: VertexSpec, values: Mapping[str, object]) -> tuple[Codelet
     Raises
     ------
     ValueError
-        A field has no expression, or an expression no field.
+        A field has no expression, or an expression belongs to no field.
     """
     names = [spec.name for spec in vertex.fields]
     if sorted(names) != sorted(values):
         differ = sorted({*names} ^ {*values})
-        raise ValueError(f"the fields of {vertex.name} are {', '.join(names)}; described or connected alone: {', '.join(differ)}.")
+        raise ValueError(
+            f"the fields of {vertex.name} are {', '.join(names)}; without an expression, or without a field: {', '.join(differ)}."
+        )
     return tuple(CodeletField(spec.name, cpp_type(spec), _field_kind(spec), str(values[spec.name])) for spec in vertex.fields)
 
 
@@ -76,7 +78,7 @@ class Codelet:
 
     @property
     def cost(self) -> CodeletCost:
-        """Coefficients of its cycles."""
+        """The coefficients of the codelet's cycles."""
         return self.vertex.cost
 
 

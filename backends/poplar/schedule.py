@@ -6,26 +6,26 @@ from typing import Literal, TypeAlias
 
 from snnc.backends.poplar.clocks import clock
 from snnc.backends.poplar.network import PoplarNetwork
+from snnc.backends.poplar.parameters.norms import norm_sets
+from snnc.backends.poplar.parameters.parameters import PACKED_ROWS, WEIGHT_ROWS
+from snnc.backends.poplar.parameters.updates import accumulates
 from snnc.backends.poplar.parts import Assembly, Body
 from snnc.backends.poplar.streaming import NEXT_ROW, ROW, ROW_BEFORE, move_row
 from snnc.backends.poplar.vertices.external import SUM
 from snnc.backends.poplar.vertices.gradient_windows import REDUCE
 from snnc.backends.poplar.vertices.indexed import SHARED_SUMS
 from snnc.backends.poplar.vertices.losses import loads_targets_late, loss_sets
-from snnc.backends.poplar.vertices.norms import norm_sets
-from snnc.backends.poplar.vertices.parameters import PACKED_ROWS, WEIGHT_ROWS
 from snnc.backends.poplar.vertices.recompute import RESTORE, SAVE
 from snnc.backends.poplar.vertices.relay_segments import counters
 from snnc.backends.poplar.vertices.relays import JOIN, joins
-from snnc.backends.poplar.vertices.updates import accumulates
 from snnc.backends.poplar.vertices.window_tests import window_test_sets
 
 Kind: TypeAlias = Literal["training", "external", "operation"]
-"""Who updates parameters: the program, a caller that gives the adjoint of the output, or PyTorch around an operation of PopART."""
+"""What updates the parameters: the program, a caller that gives the adjoint of the output, or PyTorch around a PopART operation."""
 
 
 def add_clocks(net: PoplarNetwork, assembly: Assembly) -> None:
-    """Two counters of each IPU take turns, so that none is read and written in one compute set."""
+    """Add two counters per IPU that alternate, so that no counter is read and written in one compute set."""
     for name in ("first_clock", "second_clock"):
         assembly.variable("OnIpus", name, f'layout.on_ipus("{name}", IPUS)', "the iteration k")
     forward = (JOIN if net.fused else "relay_forward", "forward_neurons", 1)
@@ -65,7 +65,7 @@ def program_values(net: PoplarNetwork, assembly: Assembly, kind: Kind) -> Body:
 
 
 def _fused(net: PoplarNetwork) -> Body:
-    """The iterations of a forward pass in which relays read a counter of their own, and these counters."""
+    """Return the iterations of a forward pass in which relays read a separate counter, and these counters."""
     return {
         "number": net.forward_iterations,
         "iterations": [f"{buffer}_iteration.all" for buffer in net.stores],

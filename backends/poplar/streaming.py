@@ -1,6 +1,6 @@
-"""Streaming memory as printed: which arrays belong to a row, the row's number, and the lines that copy it.
+"""Emitted code for streaming memory: the arrays of a row, the row's number, and the lines that copy it.
 
-A row holds the initial states of one segment, or its history. A vertex and a copy advance its number, as for iterations.
+A row contains the initial states of one segment, or its history. A vertex and a copy advance its number, as for iterations.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from snnc.backends.poplar.parts import Assembly, VertexLoop, class_name, connect
 from snnc.backends.poplar.vertices.recompute import boundary_slots, keeps_history
 from snnc.backends.poplar.vertices.relay_segments import boundary_name, keeps_boundary_steps, stored_parts
 from snnc.compiler.ir.step_program import PopulationInfo
-from snnc.compiler.tiles.vertices.block_code import half_states
+from snnc.compiler.tiles.codelets.block_code import half_states
 from snnc.compiler.tiles.vertices.control_vertices import CLOCK_VERTEX
 
 NEXT_ROW: Final = "next_row"
 ROW_BEFORE: Final = "row_before"
-"""Compute sets that move the number of the row."""
+"""Compute sets that advance the number of the row."""
 TITLES: Final = {NEXT_ROW: "MS next row", ROW_BEFORE: "ML row before"}
 ROW: Final = "remote_row"
 
@@ -28,7 +28,7 @@ def add_streaming(net: PoplarNetwork, assembly: Assembly) -> None:
     if not net.plan.segments.rows:
         return
     for name in (ROW, f"{ROW}_after"):
-        assembly.variable("Tensor", name, f'layout.on_tile(poplar::INT, {{}}, "{name}", 0)', "the row of streaming memory")
+        assembly.variable("Tensor", name, f'layout.on_tile(poplar::INT, {{}}, "{name}", 0)', "number of the row of streaming memory")
     for compute_set, add in ((NEXT_ROW, 1), (ROW_BEFORE, -1)):
         fields = connected(CLOCK_VERTEX, {"from": ROW, "to": f"{ROW}_after", "add": add})
         assembly.loop("clocks", VertexLoop(TITLES[compute_set], "", "", "", compute_set, class_name(CLOCK_VERTEX), "0", fields))
@@ -41,7 +41,7 @@ def add_streaming(net: PoplarNetwork, assembly: Assembly) -> None:
 
 
 def move_row(compute_set: str) -> str:
-    """C++ programs that move the number of the row."""
+    """Return C++ programs that advance the number of the row."""
     return f"Execute({compute_set}), Copy({ROW}_after, {ROW})"
 
 

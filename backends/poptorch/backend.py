@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from snnc.compiler.tiles.planning.options import PlanOptions
 
 _NOT_OF_POPTORCH: Final = ("nesterov", "clip_value", "clip_norm", "loss_scale", "l1", "bound")
-"""Settings that no optimiser of PopTorch has."""
+"""Settings that the optimisers of PopTorch do not have."""
 USUAL: Final = "gc200"
 """The machine of the target ``poptorch`` without a machine name."""
 
@@ -50,7 +50,7 @@ class PopTorchBackend(TileBackend[PopTorchOptions]):
         return target.partition(":")[2] or USUAL
 
     def limit(self, options: PopTorchOptions) -> SpikeLimit | None:
-        """Return how many spikes of a source are sent, which a run may change; train.py has the seed of a random choice."""
+        """Return the limit on the spikes that sources send, which a run may change; train.py has the seed of a random choice."""
         from snnc.compiler.lowering.spike_limits import SpikeLimit
 
         return None if options.mode != "drop" or options.capacity is None else SpikeLimit(options.capacity, options.drop)
@@ -68,9 +68,10 @@ class PopTorchBackend(TileBackend[PopTorchOptions]):
         Raises
         ------
         HalfTargetError
-            Weights are to be float16.
+            Weights are requested as float16.
         UnsupportedOnPopTorchError
-            Nesterov's momentum, clipping, a scaled loss, L1 or bounds of parameters, or dropout.
+            Nesterov's momentum, clipping, a scaled loss, L1 or bounds of parameters, dropout, or a random choice of the spikes of a static
+            input.
         """
         from snnc.backends.poptorch.errors import UnsupportedOnPopTorchError
         from snnc.compiler.errors import HalfTargetError
@@ -86,8 +87,13 @@ class PopTorchBackend(TileBackend[PopTorchOptions]):
         given = [name for name in _NOT_OF_POPTORCH if any(getattr(of, name, None) for of in settings)]
         if given:
             raise UnsupportedOnPopTorchError(
-                f"the optimizer has {' and '.join(given)}, and train.py of the package trains with the optimisers of PopTorch, which do "
-                "not; leave it out, or compile for the machine itself."
+                f"the package's train.py uses the optimisers of PopTorch, which have no {' and no '.join(given)}; leave it out of the "
+                "optimizer, or compile for the machine itself."
+            )
+        if varying := [i.label for i in program.inputs if i.varies]:
+            raise UnsupportedOnPopTorchError(
+                f"the input {varying[0]!r} is the same at every step, but a random choice of its spikes differs from step to step; a "
+                "package takes such an input once. Give drop='lowest', or compile for the machine itself."
             )
         dropped = [info.label for info in program.populations if is_dropout(info.model)]
         if optimizer is not None and dropped:
@@ -98,7 +104,7 @@ class PopTorchBackend(TileBackend[PopTorchOptions]):
         super().check(program, options)
 
     def plan(self, graph: Graph, program: StepProgram, options: PopTorchOptions) -> PlacedProgram:
-        """Map the program onto the tiles of an IPU; relays of inputs keep the adjoints of what they read."""
+        """Map the program onto the tiles of an IPU; relays of inputs store the adjoints of their inputs."""
         from snnc.backends.native.adjoint import input_relays
 
         if options.input_gradients:

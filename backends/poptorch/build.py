@@ -19,6 +19,7 @@ SOURCES: Final = Sources(
     "program.hpp",
     (
         "operation_graph.cpp",
+        "populations.cpp",
         "layout.cpp",
         "gradient_windows.cpp",
         "indexed.cpp",
@@ -39,7 +40,7 @@ def include_dir() -> Path:
 
 
 def popart_library() -> Path:
-    """Return ``libpopart.so``: registers operations and runs them on the emulator.
+    """Return ``libpopart.so``, which registers operations and runs them on the emulator.
 
     Raises
     ------

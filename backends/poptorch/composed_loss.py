@@ -1,4 +1,4 @@
-"""What the PyTorch module of a composed loss prints, and what the package says of its targets."""
+"""Template data for the PyTorch module of a composed loss, and the description of its targets in the package."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ HELPERS: Final[Mapping[str, str]] = {
     "detach": "def detach(a):\n    return torch.as_tensor(a, dtype=torch.float32).detach()",
     "where": "def where(a, b, c):\n    b, c = _both(b, c)\n    return torch.where(torch.as_tensor(a) != 0, b, c)",
 }
-"""Functions of the language of equations that Python and tensors do not have under their names."""
+"""Functions of the equation language that Python and tensors lack under these names."""
 _OF_TWO: Final = ("min", "max", "gt", "ge", "where")
 
 

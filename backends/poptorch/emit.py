@@ -31,7 +31,7 @@ from snnc.compiler.lowering.window_values import window_parameters
 
 DOMAIN: Final = "snnc"
 """The domain of emitted operations."""
-PARTS: Final = ("layout", "gradient_windows", "indexed", "packing", "streaming", "vertices")
+PARTS: Final = ("populations", "layout", "gradient_windows", "indexed", "packing", "streaming", "vertices")
 SHARED: Final = {
     "constants.hpp": "common/constants.hpp",
     **{f"snnc_files.{kind}": f"common/snnc_files.{kind}" for kind in ("hpp", "cpp")},
@@ -98,7 +98,7 @@ def render(operation: PopartOperation) -> dict[str, str]:
 
 
 def description(operation: PopartOperation, name: str) -> Body:
-    """``network.json``: data for the modules of the package; only this file holds the author's names."""
+    """``network.json``: data for the modules of the package; only this file contains the author's names."""
     program, plan, net = operation.program, operation.plan, operation.net
     kinds = {store.owner: store.kind for store in net.stores.values()}
     return {
@@ -113,7 +113,9 @@ def description(operation: PopartOperation, name: str) -> Body:
             for i in program.inputs
         ],
         "operation_inputs": [g.name for g in operation.given],
-        "operation_outputs": [{"name": o.record, "shape": [plan.batch, plan.steps, *o.shape]} for o in operation.outputs],
+        "operation_outputs": [{"name": o.record, "shape": [plan.batch, plan.steps, *o.shape]} for o in operation.outputs]
+        + [{"name": name, "shape": [numbers]} for name, numbers in operation.counted.items()],
+        "counted": len(operation.counted),
         "outputs": [{"label": o.label, "shape": list(o.shape), **_shown(operation, o)} for o in program.outputs],
         "parameters": [
             {"name": p.name, "label": p.label, "shape": list(p.value.shape), "learned": p.name in operation.learned}
@@ -129,7 +131,7 @@ def description(operation: PopartOperation, name: str) -> Body:
 
 
 def _limit(operation: PopartOperation, buffer: str) -> Body:
-    """A source that sends at most so many spikes; what is sent of an input is chosen before it goes to the device."""
+    """A source with a limited number of spikes; spikes of an input are chosen before they go to the device."""
     program = operation.program
     own = next((n for n, i in enumerate(program.inputs) if buffer == f"{i.id}_in"), None)
     width = size(program.buffers[buffer].shape)
@@ -138,7 +140,7 @@ def _limit(operation: PopartOperation, buffer: str) -> Body:
 
 
 def _windows(program: StepProgram) -> Body:
-    """The lower ends of gradient windows, which a run may change."""
+    """Return the lower ends of gradient windows, which a run may change."""
     found = window_parameters(program)
     return {"low": [] if found is None else list(found.low), "widest": None if found is None else found.widest[0]}
 

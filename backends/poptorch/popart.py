@@ -117,7 +117,7 @@ def open_operation(
     shapes
         Shapes of all inputs, which are 32-bit floats.
     machine, tiles
-        ``"ipu1"``, ``"ipu2"`` or ``"ipu21"``, and the tiles of an IPU, 0 for all that such a machine has.
+        ``"ipu1"``, ``"ipu2"`` or ``"ipu21"``, and the tiles of an IPU, 0 for all of that machine.
     ipus
         Number of IPUs of the machine; the operation belongs to the first one.
 

@@ -88,7 +88,7 @@ class OptimizerState:
 
 @dataclass(frozen=True)
 class HalfKey:
-    """How updates of a parameter are rounded, and its number among those that are updated."""
+    """The rounding of a parameter's updates, and its number among the updated parameters."""
 
     rounding: WeightRounding
     number: int

@@ -33,6 +33,6 @@ def sparse_weight_gradient(d_y: Array, x: Array, pattern: Pattern) -> Array:
 
 
 def _matrix(weight: Array, pattern: Pattern) -> csr_array:
-    from scipy.sparse import csr_array  # takes 0.2 s, which networks without sparse weights need not wait for
+    from scipy.sparse import csr_array  # this import takes 0.2 s, which networks without sparse weights can save
 
     return csr_array((weight, pattern.indices, pattern.indptr), shape=pattern.shape)

@@ -16,7 +16,7 @@ def checked(values: object, kind: Kind, where: str) -> Array:
     Raises
     ------
     DataTypeError, DataNotFiniteError, NotBinaryError
-        With the place and the number of values at fault.
+        The values are invalid; the message gives the position and the number of these values.
     """
     array = array_of(values, where)
     if array.dtype.kind not in "biuf":
@@ -67,7 +67,7 @@ def to_sequence(array: Array, info: InputInfo) -> Array:
     Raises
     ------
     DataShapeError
-        With the shape that is needed.
+        The shape is wrong; the message gives the required shape.
     """
     layout = info.layout
     if layout.time_axis is None and array.ndim == len(axes(info.shape, layout)) + 1:

@@ -15,7 +15,7 @@ from snnc.backends.runtime.errors import EventsError
 from snnc.compiler.ir.graph import Shape
 
 _TABLE: Final = 64
-"""A table of all numbers below a bound replaces sorting if there are so many for each that is given, at most."""
+"""A table of all numbers below a bound replaces sorting if it is at most this many times as long as the list of numbers."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,7 +157,7 @@ def _check_shape(shape: Shape) -> None:
 def _distinct(places: npt.NDArray[np.int64], bound: int) -> npt.NDArray[np.integer[Any]]:
     """Sort numbers below `bound` and remove repetitions.
 
-    Where many of them occur a table of all is faster; otherwise half as wide numbers are sorted in half the time.
+    If many of them occur, a table of all numbers is faster; otherwise narrow numbers are sorted, which takes half the time.
     """
     if bound <= _TABLE * len(places):
         occurs = np.zeros(bound, bool)

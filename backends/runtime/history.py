@@ -41,16 +41,16 @@ class TrainingProgress:
     """The progress of a training run, passed to its callback after each batch."""
 
     epoch: int
-    """Counted from 0 in this call, whatever its first epoch."""
+    """Number of the epoch in this call, from 0, independent of `first_epoch`."""
     epochs: int
     batch: int
     batches: int
     loss: float
-    """Of this batch."""
+    """Loss of this batch."""
     update: int = 0
-    """Updates before this one, those of earlier epochs included."""
+    """Number of updates before this one, including those of earlier epochs."""
     learning_rate: float = math.nan
-    """Of this update."""
+    """Learning rate of this update."""
 
 
 @dataclass(frozen=True)
@@ -58,17 +58,17 @@ class Epoch:
     """A finished epoch."""
 
     number: int
-    """Counted from 0, including the ``first_epoch`` epochs of earlier runs."""
+    """Number of the epoch from 0, including the ``first_epoch`` epochs of earlier runs."""
     until: int
-    """The number at which the training ends."""
+    """Number of the epoch before which the training ends."""
     loss: float
-    """Mean over the samples."""
+    """Mean loss over the samples."""
     seconds: float
     """Duration in this run, without the validation."""
     validation: Validation | None = None
-    """On the validation data; None: there are none."""
+    """Results on the validation data; None without such data."""
     learning_rate: float = math.nan
-    """Of the last update."""
+    """Learning rate of the last update."""
     updates: int = 0
     """Updates so far."""
 
@@ -84,21 +84,21 @@ class History:
     """Losses of a training run, for the epochs that ended in it."""
 
     losses: list[float] = field(default_factory=list)
-    """Mean over the samples of each epoch."""
+    """Mean loss of the samples of each epoch."""
     batch_losses: list[list[float]] = field(default_factory=list)
-    """Of each batch of each epoch."""
+    """Loss of each batch of each epoch."""
     seconds: list[float] = field(default_factory=list)
     """Duration of each epoch."""
     validation: list[Validation] = field(default_factory=list)
-    """On the validation data after each epoch; nothing if there are none."""
+    """Results on the validation data after each epoch; empty without such data."""
     best_epoch: int | None = None
-    """Number of the epoch with the best validation so far, from 0; None: there are no validation data."""
+    """Number of the epoch with the best validation so far, from 0; None without validation data."""
     stopped_early: bool = False
-    """Whether the validation did not improve any more, so that training ended before its last epoch."""
+    """Whether training ended before its last epoch because the validation no longer improved."""
     dropped: int = 0
     """Samples that each epoch skipped because they did not fill a batch; with shuffling, different ones each time."""
     skipped_updates: int = 0
-    """Updates that were skipped because a gradient was not finite, where the loss is scaled."""
+    """Number of updates that loss scaling skipped because a gradient was not finite."""
 
     @property
     def note(self) -> str:

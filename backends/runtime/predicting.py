@@ -1,4 +1,4 @@
-"""Sequences run forward in batches: their outputs, scores, classes and accuracy."""
+"""Run sequences forward in batches, and return their outputs, scores, classes and accuracy."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from snnc.backends.runtime.prediction import check_labels, class_targets, predic
 from snnc.compiler.ir.step_program import OutputInfo
 
 _AT_ONCE = 256
-"""Samples of an array that run together where the engine sets no batch."""
+"""Number of samples of an array that run together if the engine sets no batch."""
 _OF_DATA_SET = 64
-"""Samples of a data set that are read together where the engine sets no batch."""
+"""Number of samples of a data set that are read together if the engine sets no batch."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,14 +32,14 @@ class Predictor:
     inputs
         The inputs of the program, for the engine that runs it.
     rest
-        Called before each run; it resets values that a training has set in the engine.
+        Called before each run; it resets values that a training run has set in the engine.
     """
 
     inputs: ProgramInputs
     rest: Callable[[], None] = lambda: None
 
     def records(self, whole: Mapping[str, InputValues], initial: Mapping[tuple[str, str], Array]) -> Iterator[dict[str, Array]]:
-        """Run sequences [T, B, *shape], as many samples at once as the engine takes; yield the outputs by id, without padding."""
+        """Run sequences [T, B, *shape], as many samples at once as the engine accepts; yield the outputs by id, without padding."""
         length, batch = next(iter(whole.values())).shape[:2]
         size = samples_at_once(self.inputs.engine, length, batch)
         cut = (slice(at, min(at + size, batch)) for at in range(0, batch, size))
@@ -48,9 +48,9 @@ class Predictor:
     def of_samples(
         self, data: Mapping[str, InputValues], output: OutputInfo | None = None, order: Array | None = None
     ) -> Iterator[tuple[Array, Array]]:
-        """Run samples, or those at the places `order`, in batches; yield the outputs [T, B, n] and the scores [B, classes] of each.
+        """Run samples, or those at the positions `order`, in batches; yield the outputs [T, B, n] and scores [B, classes] of each batch.
 
-        By default they are those of the loss's output.
+        By default the output is the one that the loss reads.
         """
         chosen = output or prediction_output(self.inputs.program)
         places = np.arange(len(next(iter(data.values())))) if order is None else order
@@ -64,14 +64,14 @@ class Predictor:
     def of_data_set(
         self, data: BatchedData, output: OutputInfo | None = None, order: Array | None = None
     ) -> Iterator[tuple[Array, Array, Array]]:
-        """Do as :meth:`of_samples` with a data set, or with those at the positions `order`; yield the targets as well."""
+        """Like :meth:`of_samples`, with a data set, or with those at the positions `order`; yield the targets as well."""
         chosen = output or prediction_output(self.inputs.program)
         for inputs, targets in data.batches(self.inputs.engine.batch or _OF_DATA_SET, order=order):
             found = [self._scored(chosen, record) for record in self.records(self.inputs.batch(inputs), {})]
             yield np.concatenate([o for o, _ in found], axis=1), np.concatenate([s for _, s in found]), np.asarray(targets)
 
     def by_length(self, chosen: OutputInfo, output: Array, scored: Array, targets: Array) -> Array:
-        """Return the scores of outputs [T, B, n] over the steps that the targets count, if they give lengths; else those `scored`."""
+        """Return the scores of outputs [T, B, n] over the steps that the targets count, if they give lengths; else return `scored`."""
         program = self.inputs.program
         return scores_by_length(program, output, targets, scored) if chosen.id == program.loss_output else scored
 
@@ -83,14 +83,14 @@ class Predictor:
         return np.concatenate([found.argmax(axis=-1) for _, found in self.of_samples(self.inputs.samples(x), chosen)])
 
     def accuracy(self, x: Inputs | BatchedData, y: npt.ArrayLike | None, output: str | None) -> float:
-        """Return the share of samples whose class is predicted."""
+        """Return the share of samples whose class is predicted correctly."""
         if isinstance(x, BatchedData) != (y is None):
             raise LabelsMissingError("give evaluate(x, y) with arrays, and evaluate(data) with a data set, which has its own labels.")
         program = self.inputs.program
         chosen = prediction_output(program, output)
         if isinstance(x, BatchedData):
             if len(x) == 0:
-                raise BatchSizeError("the data set has no samples; an accuracy needs one or more.")
+                raise BatchSizeError("the data set has no samples; an accuracy needs at least one.")
             right = 0
             for record, scored, targets in self.of_data_set(x, chosen):
                 labels = class_targets(program, targets, output)

@@ -1,4 +1,4 @@
-"""Built files in the cache folder, each with a digest of its whole entry, which is checked at every use."""
+"""Built files in the cache folder, each with a digest of the whole entry, which is checked at every use."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ import os
 import shutil
 import stat
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
@@ -18,7 +20,9 @@ from snnc.compiler.files.cache import cache_dir, reporting_write_errors
 from snnc.compiler.files.ownership import fault_of
 
 DIGEST_FILE: Final = ".digest"
-"""Name of the file that holds the digest."""
+"""Name of the file with the digest."""
+SETTLED: Final = 1_000_000_000
+"""Nanoseconds after which, on any file system, a second change of a file has a different time stamp than the first."""
 
 
 def cached_file(name: str, file: str, build: Callable[[Path], None]) -> Path:
@@ -27,11 +31,11 @@ def cached_file(name: str, file: str, build: Callable[[Path], None]) -> Path:
     Parameters
     ----------
     name
-        Holds a digest of everything that the file depends on.
+        Contains a digest of everything on which the file depends.
     file
         Path of the file in that folder; `build` may leave other files there too.
     build
-        Gets an empty folder.
+        Function that fills the empty folder that it is given.
     """
     cache = cache_dir()
     target = cache / name
@@ -100,13 +104,30 @@ def record_digest(folder: Path) -> None:
 
 
 def is_unchanged(folder: Path) -> bool:
-    """Return whether a folder's contents are unchanged since :func:`record_digest`, and no other user could have written them."""
+    """Return whether a folder's contents are unchanged since :func:`record_digest`, and no other user could have written them.
+
+    A process reads an entry once: precompiled headers have 90 MB, which take longer to read than the compiler needs for a small project.
+    Afterwards it compares time stamps, which every write to a file changes.
+    """
     try:
-        if any(fault_of(path) is not None for path in (folder, *_paths(folder))):
+        paths = (folder, *_paths(folder))
+        if any(fault_of(path) is not None for path in paths):
             return False
-        return (folder / DIGEST_FILE).read_bytes() == f"{_digest(folder)}\n".encode()
+        return (folder / DIGEST_FILE).read_bytes() == f"{_current_digest(folder, paths)}\n".encode()
     except OSError:
         return False
+
+
+def _current_digest(folder: Path, paths: tuple[Path, ...]) -> str:
+    stats = [path.lstat() for path in paths if path != folder]  # every use of an entry sets the time of its folder
+    if time.time_ns() - max(stat.st_ctime_ns for stat in stats) < SETTLED:
+        return _digest(folder)
+    return _known_digest(folder, tuple((stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns) for stat in stats))
+
+
+@lru_cache(maxsize=256)
+def _known_digest(folder: Path, _states: tuple[tuple[int, ...], ...]) -> str:
+    return _digest(folder)
 
 
 def _digest(folder: Path) -> str:

@@ -61,7 +61,7 @@ def compiled(source: Path, key: str, command: Sequence[str]) -> Path:
 
 
 def sources_in(folder: Path, names: Sequence[str]) -> list[str]:
-    """Return those of `names` that a project has: one that another version of snnc compiled may have fewer sources.
+    """Return the files among `names` that a project has; a project that another version of snnc compiled may have fewer sources.
 
     A damaged project is not opened: its manifest says which files are missing.
     """

@@ -113,7 +113,7 @@ def beginning(call: FitArguments, program: StepProgram, engine: Engine) -> Posit
     entries, metadata = read_weight_file(path)
     found = position_in(path, entries, metadata)
     if found is None:
-        raise ResumeError(f"{path} holds weights, but no position of a training; continue from the weights without resume.")
+        raise ResumeError(f"{path} holds weights, but no position of a training run; continue from the weights without resume.")
     check_same(found, start.recipe, path)
     if found.restored and not found.ended and start.until > found.epoch:
         raise ResumeError(f"{path} holds the best weights, which were restored at the end; they cannot be trained further with resume.")

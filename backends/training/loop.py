@@ -15,11 +15,11 @@ from snnc.backends.training.saving.checkpoint import Position
 from snnc.backends.training.schedules import TrainingPosition
 
 Upcoming: TypeAlias = Callable[[], Batch | None]
-"""Returns the following batch of the epoch, None if there is none; a stream makes it on request."""
+"""Returns the following batch of the epoch, None if there is none; a stream produces it on request."""
 
 
 class Watch(Protocol):
-    """Observer of a training."""
+    """Observer of a training run."""
 
     def after_batch(self, batch: Batch, when: TrainingPosition, losses: Sequence[float]) -> bool:
         """Receive the batch and the moment of an update, and the losses of the epoch so far; return whether to stop here."""
@@ -66,18 +66,18 @@ def train(data: TrainingData, begin: Position, step: Callable[[Batch, TrainingPo
 
 
 class _Batches:
-    """Batches, of which the following one can be looked at."""
+    """Batches with a preview of the next one."""
 
     def __init__(self, found: Iterator[Batch]) -> None:
         self._found = found
         self._looked_at: list[Batch | None] = []
 
     def take(self) -> Batch | None:
-        """Return the next batch and pass it; None if there is none."""
+        """Return the next batch and advance; None if there is none."""
         return self._looked_at.pop() if self._looked_at else next(self._found, None)
 
     def upcoming(self) -> Batch | None:
-        """Return the next batch; it stays the next."""
+        """Return the next batch without advancing."""
         if not self._looked_at:
             self._looked_at.append(next(self._found, None))
         return self._looked_at[0]

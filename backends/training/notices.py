@@ -1,4 +1,4 @@
-"""Notices at the start of a training: its differences from training in the model's own framework."""
+"""Notices at the start of training about differences from training in the model's own framework."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ def differences(program: StepProgram) -> list[str]:
 
 
 def warn_of_differences(program: StepProgram) -> None:
-    """Warn of each of them, as ``fit`` does before the first update."""
+    """Warn of each of these sentences, as ``fit`` does before the first update."""
     for text in differences(program):
         warnings.warn(text, TrainingDiffers, stacklevel=3)
 
 
 @contextmanager
 def reported_differences(program: StepProgram, report: Callable[[str], None]) -> Iterator[None]:
-    """Report each of them, and suppress the warning in the training inside."""
+    """Report each of these sentences, and suppress the warning of the training inside the block."""
     for text in differences(program):
         report(text)
     with warnings.catch_warnings():

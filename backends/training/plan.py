@@ -1,4 +1,4 @@
-"""The division of a training into epochs and batches, and the learning rate of each update."""
+"""The division of a training run into epochs and batches, and the learning rate of each update."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class BatchSchedule:
     shuffle: bool
     seed: int
     first_epoch: int = 0
-    """Earlier epochs, whose orders are drawn and skipped."""
+    """Number of earlier epochs, whose orders are drawn and skipped."""
 
     def __post_init__(self) -> None:
         check_count("first_epoch", self.first_epoch, 0)
@@ -108,7 +108,7 @@ def check_count(name: str, value: object, least: int) -> None:
     Raises
     ------
     TrainingOptionError
-        It is not.
+        It is not such a number.
     """
     if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < least:
         raise TrainingOptionError(f"{name} is {value!r}; it must be a whole number of {least} or more.")

@@ -25,9 +25,9 @@ from snnc.benchmarks.nets import benchmark
 from snnc.compiler.ir.step_program import StepProgram
 from snnc.compiler.machines import load_target
 from snnc.compiler.tiles import make_plan
-from snnc.compiler.tiles.network import describe
-from snnc.compiler.tiles.vertices.block_loops import backward_loops, forward_loops, read_loops, source_loops
-from snnc.compiler.tiles.vertices.block_vertices import BlockLink
+from snnc.compiler.tiles.codelets.block_loops import backward_loops, forward_loops, read_loops, source_loops
+from snnc.compiler.tiles.codelets.block_vertices import BlockLink
+from snnc.compiler.tiles.mapped.network import describe
 from snnc.compiler.tiles.vertices.codelet_costs import network_costs
 from snnc.compiler.tiles.vertices.loops import Loop
 from snnc.compiler.tiles.vertices.loss_vertices import loss_scores, loss_sum, sample_loss

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Final
 
 PREFIX: Final = "snnc-"
-"""Prefix of temporary folders among those of the system."""
+"""Prefix of snnc's folders among the system's temporary folders."""
 MARK: Final = ".snnc-temporary"
 """The locked file in a temporary folder."""
 SUFFIX: Final = ".snnc-temporary"

@@ -1,6 +1,6 @@
 """A graph as plain data: JSON types for its structure, arrays by reference. The caller decides where arrays are stored.
 
-Reading trusts nothing: every value is checked against the type of the field that it is for, and an unknown or missing one is an error.
+Reading trusts nothing: every value is checked against the type of its field, and an unknown or missing field is an error.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ from snnc.compiler.ir.segments import Segments, Streamed
 from snnc.compiler.machines.target import Target
 
 Mode: TypeAlias = Literal["exact", "drop"]
-"""Treatment of events that a window does not hold: "exact" sends them in further windows, "drop" drops them."""
+"""Treatment of events that do not fit in a window: "exact" sends them in further windows, "drop" drops them."""
 Recompute: TypeAlias = Literal["auto", "off"] | int
 """Whether segments of the sequence run forward again: "auto" if nothing fits otherwise; a number sets the iterations of each."""
 Precision = Literal["float32", "bfloat16", "float16"]
@@ -81,7 +81,7 @@ class PopulationPlan:
 
     @property
     def all_tiles(self) -> tuple[int, ...]:
-        """Tiles that hold any of its blocks, replica after replica."""
+        """Tiles that hold any of its blocks, ordered by replica."""
         return tuple(dict.fromkeys(block.tile for block in self.blocks))
 
     def replica_tiles(self, replica: int) -> range:
@@ -159,7 +159,7 @@ class BusPlan:
     relays
         The tiles that keep its samples.
     gradient
-        The return of the source's gradient, if only neurons in the gradient window take it; None if every delta goes to the
+        The return of the source's gradient, if only neurons in the gradient window receive it; None if every delta goes to the
         source.
     form
         Storage of events in relays: "ids", or "bits", one for each value.
@@ -204,7 +204,7 @@ class PhaseLoop:
     vertex
         The vertex, with the name of its population or source.
     name
-        What a trip works on: "weights of a spike".
+        The object of a trip: "weights of a spike".
     trips, cycles
         Expected trips of a run, and worker cycles of a trip.
     """
@@ -239,7 +239,7 @@ class Phase:
     busiest_tile
         The tile that determines `compute`.
     loops
-        Loops of the slowest vertex there, the one with most cycles first; empty where they are not described one by one.
+        Loops of the slowest vertex there, the one with most cycles first; empty if they are not described one by one.
     """
 
     name: str
@@ -360,7 +360,7 @@ class Plan:
     traffic: PlanTraffic | None = None
     """Bytes that a step moves, by layer and chip; None in estimates."""
     latency: int = 1
-    """Minimum iterations until spikes of a population reach its readers in the forward pass: 2 if relays look for the spikes
+    """Minimum iterations until spikes of a population reach its readers in the forward pass: 2 if relays search for the spikes
     of one iteration while neurons compute the next. Stages and lags above are those of the backward pass, where it is 1."""
 
     @property

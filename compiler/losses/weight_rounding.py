@@ -1,10 +1,11 @@
 """How the update of a weight that is stored as float16 is rounded: defined only here, and the same bit for bit on every target.
 
-The update is computed in float32 and then rounded to the nearest float16 number, or at random to one of the two that are next to it, with
-the probability that keeps the mean. The random number of a weight follows from a counter alone (Salmon et al. 2011, DOI
-10.1145/2063384.2063405): the seed, the parameter, the update and the place of the weight in the array, mixed by ``lowbias32`` (C. Wellons
-2018, "Prospecting for hash functions", public domain). The numbers do not depend on the order in which they are computed. An IPU rounds at
-random by itself, but by a generator whose state depends on the order of instructions: it cannot be reproduced, and is not used.
+The update is computed in float32 and then rounded to the nearest float16 number, or at random to one of the two neighbouring numbers, with
+probabilities that preserve the mean. The random number of a weight depends only on a counter (Salmon et al. 2011, DOI
+10.1145/2063384.2063405): the seed, the parameter, the update and the position of the weight in the array, mixed by ``lowbias32``
+(C. Wellons 2018, "Prospecting for hash functions", public domain). The numbers do not depend on the order in which they are computed.
+An IPU can round at random in hardware, but the state of its generator depends on the order of instructions, so its results cannot be
+reproduced.
 
 Values beyond the largest float16 number become that number; NaN stays NaN.
 """
@@ -22,9 +23,9 @@ Rounding: TypeAlias = Literal["nearest", "stochastic", "master"]
 
 LARGEST: Final = float(np.finfo(np.float16).max)
 NORMAL: Final = float(np.finfo(np.float16).tiny)
-"""The smallest number with all eleven digits; below it, float16 numbers are multiples of 2^-24."""
+"""The smallest number with all eleven significant bits; below it, float16 numbers are multiples of 2^-24."""
 REMAINDER: Final = "remainder"
-"""Name of the array that holds the remainders of rounding, beside the moments of the optimiser."""
+"""Name of the array with the remainders of rounding; it is stored with the moments of the optimiser."""
 
 Words: TypeAlias = npt.NDArray[np.uint32]
 Floats: TypeAlias = npt.NDArray[np.float32]
@@ -32,7 +33,7 @@ Floats: TypeAlias = npt.NDArray[np.float32]
 
 @dataclass(frozen=True)
 class WeightRounding:
-    """How updates of weights that are stored as float16 are rounded.
+    """The rounding of updates of weights that are stored as float16.
 
     Attributes
     ----------
@@ -49,7 +50,7 @@ class WeightRounding:
         from snnc.compiler.errors import HalfNumbersError
 
         if self.kind not in ("nearest", "stochastic", "master"):
-            raise HalfNumbersError(f"the rounding of weights is {self.kind!r}; it is nearest, stochastic or master.")
+            raise HalfNumbersError(f"the rounding of weights is {self.kind!r}; it must be nearest, stochastic or master.")
 
 
 def mixed(numbers: Words) -> Words:
@@ -83,7 +84,7 @@ def nearest(values: npt.ArrayLike) -> Floats:
 def at_random(values: npt.ArrayLike, random: Words) -> Floats:
     """Return one of the two float16 numbers next to each value, the nearer one more often, as float32.
 
-    Thirteen random bits are added below the eleven digits that stay; where a float16 number has fewer digits, a random part of 2^-24.
+    Thirteen random bits are added below the eleven significant bits that remain; for subnormal float16 numbers, a random fraction of 2^-24.
     """
     x = np.clip(np.asarray(values, dtype=np.float32), np.float32(-LARGEST), np.float32(LARGEST))
     normal = ((x.view(np.uint32) + (random >> np.uint32(19))) & np.uint32(0xFFFFE000)).view(np.float32)

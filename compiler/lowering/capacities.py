@@ -30,7 +30,7 @@ class Share:
     Attributes
     ----------
     percent
-        Above 0, at most 100; in a training also a schedule or another function of the update.
+        Above 0, at most 100; during training also a schedule or another function of the update.
     """
 
     percent: Any
@@ -46,33 +46,33 @@ CapacityArgument: TypeAlias = float | str | Share | Mapping[str, float | str | S
 OTHERS: Final = "*"
 _FORMS: Final = "a number of spikes, a share, or one of them by name: '64', '5 %', '5 %; hidden=20'"
 _PART: Final = re.compile(r" part \d+$")
-"""What is added to the name of a population that a mapping cuts into parts."""
+"""Suffix that a mapping adds to the name of a population that it cuts into parts."""
 
 
 @dataclass(frozen=True)
 class Capacities:
-    """Spikes that are sent of each source.
+    """Maximum number of spikes that each source sends per step.
 
     Attributes
     ----------
     default
-        Of all sources without a number of their own; None: all spikes of these.
+        For all sources without a number of their own; None: these send all spikes.
     named
-        Of the inputs and populations of these names.
+        For the inputs and populations with these names.
     """
 
     default: Amount | None
     named: tuple[tuple[str, Amount], ...] = ()
 
     def of(self, label: str, width: int) -> int | None:
-        """Return the spikes of a source; None: all."""
+        """Return the limit of a source; None: it sends all spikes."""
         names = dict(self.named)
         amount = names.get(label, names.get(_PART.sub("", label), self.default))
         return amount.of(width) if isinstance(amount, Share) else None if amount is None else int(amount)
 
     @property
     def least(self) -> int:
-        """The smallest of its numbers; 1 without numbers."""
+        """The smallest of its limits; 1 without limits."""
         return int(min((a for a in (self.default, *dict(self.named).values()) if a is not None and not isinstance(a, Share)), default=1))
 
     @property

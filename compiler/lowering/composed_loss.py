@@ -18,8 +18,8 @@ from snnc.compiler.passes.edit import fresh_name
 def with_loss_output(graph: Graph, loss: Loss, wanted: str | None) -> tuple[Graph, str, Loss]:
     """Return a graph with the output that `loss` reads, the name of this output, and the loss as a program holds it.
 
-    The parameters are those of :func:`~snnc.compiler.lowering.loss_output.choose_loss_output`, which finds the output of a loss that is not
-    composed, and what the terms with targets read.
+    The parameters are those of :func:`~snnc.compiler.lowering.loss_output.choose_loss_output`, which finds the output of other losses
+    and the values that the terms with targets read.
 
     Raises
     ------
@@ -39,7 +39,7 @@ def with_loss_output(graph: Graph, loss: Loss, wanted: str | None) -> tuple[Grap
 
 @dataclass(frozen=True, eq=False)
 class _TermInput:
-    """The input of a term: the edge to an output, or one that an output would have, its size, and whether its neurons are summed."""
+    """The input of a term: the edge to an existing or possible output, its size, and whether its neurons are summed."""
 
     graph: Graph
     edge: Edge

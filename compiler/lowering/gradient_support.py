@@ -16,7 +16,7 @@ from snnc.compiler.neurons.kernel import Kernel
 
 _SPIKES: Final = ("spike", "spike_ge")
 NO_BOUND: Final = -100.0
-"""A lower end of a window that no membrane is below; the published code starts training with it."""
+"""Lower end of a window that excludes no membrane; the published code starts training with it."""
 _ROUNDING: Final = 4e-7
 """Relative slack of the bounds, some rounding errors of float32: one neuron too many is harmless, one too few is not."""
 
@@ -24,7 +24,7 @@ _ROUNDING: Final = 4e-7
 def support_bounds(population: PopulationInfo, output: str) -> tuple[float, float] | None:
     """Return bounds of x between which the canonical output `output` of a population receives gradient; None: for every x.
 
-    None also if the output is not a ``spike(x)``, or if the bounds shut out nobody: a window from :data:`NO_BOUND` or below stays dense.
+    None also if the output is not a ``spike(x)``, or if the bounds exclude no neuron, as with a window from :data:`NO_BOUND` or below.
     """
     found = population.surrogate.support
     if found is None or (found[0] <= NO_BOUND and found[1] == math.inf) or _spike_of(population.kernel, output) is None:

@@ -1,4 +1,4 @@
-"""Which numbers a user wants stored as float16: weights, the past, deltas; and how updates of such weights are rounded."""
+"""The numbers that a user wants stored as float16: weights, the past, deltas; and the rounding of updates of such weights."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ KINDS: Final = ("weights", "pasts", "deltas")
 
 @dataclass(frozen=True)
 class HalfNumbers:
-    """What is stored as float16; sums, running states and gradients are float32.
+    """Numbers stored as float16; sums, running states and gradients are float32.
 
     Attributes
     ----------
     weights
         How updates of weights are rounded: ``"nearest"``, ``"stochastic"`` (at random, without changing the mean) or ``"master"`` (to the
-        nearest, and what is lost is kept as float32). None: weights are float32.
+        nearest, with the remainder stored as float32). None: weights are float32.
     pasts
         States and values of all steps that the backward pass reads.
     deltas
@@ -33,18 +33,18 @@ class HalfNumbers:
 
     def __post_init__(self) -> None:
         if self.weights is not None and self.weights not in ROUNDINGS:
-            raise HalfNumbersError(f"weights of half is {self.weights!r}; it is None or one of {', '.join(ROUNDINGS)}.")
+            raise HalfNumbersError(f"weights of half is {self.weights!r}; it must be None or one of {', '.join(ROUNDINGS)}.")
         if not (self.weights or self.pasts or self.deltas):
             raise HalfNumbersError(f"half names no numbers; give some of {', '.join(KINDS)}, or leave it out.")
 
 
 def parse_half(half: str | HalfNumbers | None) -> HalfNumbers | None:
-    """Read what is kept as float16: ``"weights,pasts"``, ``"weights:stochastic"``.
+    """Read the numbers to store as float16: ``"weights,pasts"``, ``"weights:stochastic"``.
 
     Raises
     ------
     HalfNumbersError
-        A word is not known, or is there twice.
+        A word is unknown or occurs twice.
 
     Examples
     --------
@@ -59,7 +59,7 @@ def parse_half(half: str | HalfNumbers | None) -> HalfNumbers | None:
         name, colon, how = word.partition(":")
         if name in names or name not in KINDS or (colon and (name != "weights" or how not in ROUNDINGS)):
             raise HalfNumbersError(
-                f"half is {half!r}, and {word!r} cannot be read; give some of {', '.join(KINDS)}, each once, separated by commas, and "
+                f"half is {half!r}, but {word!r} cannot be read; give some of {', '.join(KINDS)}, each once, separated by commas, and "
                 f"after weights perhaps how their updates are rounded: weights:{', weights:'.join(ROUNDINGS)}."
             )
         names.append(name)

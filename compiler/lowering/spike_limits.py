@@ -1,12 +1,12 @@
 """Limits on the spikes that a source sends in a step: the choice of the spikes that are sent, and the limits as run-time values.
 
 For each source of spikes (an input, or an output of a population), sample and step, at most K of its spikes are sent; the others are
-dropped. Receivers, and the gradients of their weights, see the sent spikes alone. The source itself, its reset and records of it see all of
+dropped. Receivers, and the gradients of their weights, see only the sent spikes. The source itself, its reset and records of it see all of
 them. The gradient that receivers return goes to all neurons of the source, as if nothing had been dropped, except in one case: if the
 surrogate of the source has bounded support (a gradient window), dense connections return gradient to the sent spikes and to the neurons in
 the support that did not fire, and none to the dropped spikes, as in the published code.
 
-Which spikes are sent is a function of the source, the step and the seed, the same on every target:
+The choice of the sent spikes is a function of the source, the step and the seed, the same on every target:
 
 - ``"lowest"``: those of the lowest ids, as in the published code;
 - ``"random"``: those with the lowest :func:`scores`, so every spike of a step is kept with the same probability.
@@ -70,7 +70,7 @@ class LimitOptions(Protocol):
 
 
 def limit_of(options: LimitOptions) -> SpikeLimit | None:
-    """Return the limit that options ask for; None if nothing is dropped."""
+    """Return the limit that options request; None if nothing is dropped."""
     if options.mode != "drop" or options.capacity is None:
         return None
     return SpikeLimit(options.capacity, options.drop, options.seed)

@@ -62,7 +62,7 @@ def _unknown(text: str, others: Others) -> str:
 
 
 def nearest(text: str, names: Sequence[str], others: Others = _NONE) -> str | None:
-    """Return the name that resembles a text most, or has it as a synonym; None if no name does. Case is ignored.
+    """Return the name that is most similar to a text, or has it as a synonym; None if there is none. Case is ignored.
 
     Examples
     --------

@@ -60,7 +60,7 @@ class _Rounding:
         self._authored = any(_compares(a.value) for a in kernel.forward)
 
     def decides(self) -> bool:
-        """Return whether that would change more than the size of a value."""
+        """Return whether rounding would change more than the magnitude of a value."""
         try:
             for assignment in self.kernel.backward:
                 self._kinds[assignment.target] = self._kind(assignment.value)

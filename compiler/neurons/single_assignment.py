@@ -25,7 +25,7 @@ _MAX_DEPTH: Final = 12
 
 @dataclass(frozen=True)
 class Equations:
-    """Single assignments, ``detach`` still in them."""
+    """Single assignments that still contain ``detach``."""
 
     inputs: tuple[str, ...]
     states: tuple[str, ...]

@@ -66,7 +66,7 @@ CLASSES: Final[Mapping[str, Any]] = {
     "ge": Ge,
     "where": Where,
     "detach": Detach,
-    "spike": _function("Spike", None),  # partial_derivatives puts the surrogate in place of its derivative
+    "spike": _function("Spike", None),  # partial_derivatives replaces its derivative with the surrogate
     "spike_ge": _function("SpikeGe", None),
 }
 """Function of the equation language -> its class."""

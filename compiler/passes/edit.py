@@ -58,7 +58,7 @@ def can_bypass(graph: Graph, name: str, ports: PortMap) -> bool:
 
 
 def without(graph: Graph, names: Iterable[str]) -> Graph:
-    """Return a copy of `graph` with those of `names`, which pass their one input on unchanged, removed that can be."""
+    """Return a copy of `graph` without the nodes of `names` that can be removed; each passes its one input on unchanged."""
     graph = graph.copy()
     for name in names:
         if can_bypass(graph, name, port_map(graph)):

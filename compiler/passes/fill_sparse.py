@@ -1,4 +1,4 @@
-"""Turn each Sparse that is hardly sparse, and that training does not change, into a Linear."""
+"""Turn each nearly dense Sparse that training does not change into a Linear."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class FillSparse:
     least
         A Sparse is filled if at least this fraction of the matrix has an entry.
 
-    The pass is not part of the default flow, because the reference engine is to compute with the entries only.
+    The pass is not part of the default flow, because the reference engine computes with the entries only.
     """
 
     trains: bool

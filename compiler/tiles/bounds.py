@@ -9,7 +9,7 @@ the bytes that a tile receives in a cycle, and ``c_s`` the cycles of copies insi
 A tile issues one worker instruction a cycle, so a worker cycle is a tile cycle when all workers are busy. Compute and exchange of a
 superstep are maxima over tiles, and a maximum is at least the mean, so the bound never exceeds the prediction.
 
-*Ideal bound*: the least that any code would have to do. An event costs one instruction issue for each vector of columns (as wide as the
+*Ideal bound*: the minimum work that any code must do. An event costs one instruction issue for each vector of columns (as wide as the
 target's vector instructions for fp32): in the currents, in the weight gradients and, for each row that receives gradient, in the gradient
 of the source. Every id crosses the exchange once, to one receiver. Each time step has one barrier per direction. Neurons, optimiser,
 loss, addresses and fragments are free::
@@ -23,10 +23,10 @@ from collections.abc import Sequence
 from typing import Final
 
 from snnc.compiler.ir.plan import Phase
-from snnc.compiler.tiles.cycles.superstep import SuperstepDraft
-from snnc.compiler.tiles.network import Link
-from snnc.compiler.tiles.placement.grouping import ceil_div
+from snnc.compiler.tiles.blocks.grouping import ceil_div
+from snnc.compiler.tiles.mapped.network import Link
 from snnc.compiler.tiles.problem import MappingProblem
+from snnc.compiler.tiles.supersteps.superstep import SuperstepDraft
 
 VECTOR: Final = 2
 """Single-precision columns per issue if the target does not define them: the vector width of the emitted codelets."""

@@ -13,11 +13,9 @@ from snnc.compiler.ir.step_program import StepProgram
 from snnc.compiler.machines.target import Target
 from snnc.compiler.tiles.baselines import SNNC, check_strategy
 from snnc.compiler.tiles.errors import TooBigError
+from snnc.compiler.tiles.mapped.network import BusSource, describe
 from snnc.compiler.tiles.misfit_errors import baseline_misfit_error, misfit_error
-from snnc.compiler.tiles.network import BusSource, describe
 from snnc.compiler.tiles.placement.choices import check_pairs
-from snnc.compiler.tiles.placement.quick_estimates import HOPELESS, Populations, QuickEstimate, QuickEstimates, Rival
-from snnc.compiler.tiles.placement.search import EFFORT, EXACT_PRICES, QUICK_EXACT_PRICES, Search
 from snnc.compiler.tiles.plan_writer import write_estimate, write_plan
 from snnc.compiler.tiles.remedies import PlannedBytes
 from snnc.compiler.tiles.request import Gradients, MappingRequest, check_length, check_options, check_streaming
@@ -33,13 +31,15 @@ from snnc.compiler.tiles.request_search import (
 )
 from snnc.compiler.tiles.schedule.capacity import check_names
 from snnc.compiler.tiles.schedule.schedule import fused_schedule, make_schedule
+from snnc.compiler.tiles.search.quick_estimates import HOPELESS, Populations, QuickEstimate, QuickEstimates, Rival
+from snnc.compiler.tiles.search.search import EFFORT, EXACT_PRICES, QUICK_EXACT_PRICES, Search
 
 CLOSE: Final = 1.05
 """Of two variants that share placements, local search also refines the slower one if it is slower by less than this factor."""
 RIVAL_MARGIN: Final = 1.01
 """Local search is skipped if the placement of another plan is slower by this factor than it is in that plan."""
 OF_PROGRAM: Final = ("network", "schedule", "estimated")
-"""Fields of a request that follow from the program alone."""
+"""Fields of a request that depend only on the program."""
 
 
 def make_plan(
@@ -89,8 +89,8 @@ def make_plan(
         Measured spikes, and neurons that receive gradient, of a buffer, [steps, samples]: supersteps are priced step by step, each with its
         busiest tile. Values without measurements are assumed to fire independently.
     patterns
-        Which values of a buffer spiked, as :attr:`snnc.compiler.tiles.planning.activity.Activity.patterns` has them: indexed connections
-        are priced with the spikes that reach each tile.
+        The values of a buffer that spiked, as in :attr:`snnc.compiler.tiles.planning.activity.Activity.patterns`: indexed connections are
+        priced with the spikes that reach each tile.
     activity_source
         Where `activity` comes from, for reports.
     capacity
@@ -112,8 +112,8 @@ def make_plan(
         segment; "boundaries", also the initial states of segments, in streaming memory; "history", also their histories, instead of
         recompute. "auto" tries the first three in this order until one fits, and uses the fourth if it is predicted to be faster.
     fused
-        Whether relays look for the spikes of one iteration of the forward pass while neurons compute the next, where the network allows
-        it; None: where that is predicted to be faster.
+        Whether relays search for the spikes of one iteration of the forward pass while neurons compute the next, if the network allows
+        it; None: if that is predicted to be faster.
     packed
         Whether tiles of a target put rows of weights side by side before they go to the sources, which then read fewer pieces; None: only
         if nothing fits otherwise.
@@ -125,7 +125,7 @@ def make_plan(
         Placements to use instead of the search; the fastest is chosen.
     effort
         Changes that local search tries around the best placement, in units of a network with one population on one tile: a
-        network twice as large on as many tiles gets half as many. None: :data:`snnc.compiler.tiles.placement.search.EFFORT`.
+        network twice as large on as many tiles gets half as many. None: :data:`snnc.compiler.tiles.search.search.EFFORT`.
     quick
         Make only a quick estimate: full windows, no local search, and no advice if nothing fits.
     estimates
@@ -201,7 +201,7 @@ def _found(
 
 
 def _misfit(found: Sequence[Search], request: MappingRequest, strategy: str, effort: int, *, advises: bool) -> TooBigError:
-    """The error of a request of which no search fits; it may try other requests to advise."""
+    """Return the error for a request that no search fits; it may plan other requests to find remedies."""
     if strategy != SNNC:
         return baseline_misfit_error(found[0].problem, strategy, found[0].misfit)
     nearest = smallest_misfit(found)

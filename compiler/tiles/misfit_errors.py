@@ -5,19 +5,19 @@ from __future__ import annotations
 from functools import partial
 from typing import Any, Final
 
+from snnc.compiler.tiles.codelets.block_codelets import layer_code_bytes
 from snnc.compiler.tiles.errors import BaselineTooBigError, Knob, TooBigError
 from snnc.compiler.tiles.exchange.traffic import Layout
+from snnc.compiler.tiles.mapped.network import BusSource, Layer
 from snnc.compiler.tiles.memory.block_memory import block_bytes, code_bytes_estimate, received_bytes
-from snnc.compiler.tiles.memory.codelets import codelet_bytes
 from snnc.compiler.tiles.memory.lifetimes import fullest, stages_of
-from snnc.compiler.tiles.memory.memory import MemoryUse, largest_category
-from snnc.compiler.tiles.network import BusSource, Layer
 from snnc.compiler.tiles.placement.choices import all_within, choices
 from snnc.compiler.tiles.placement.placement import Placement, each_once, placements
+from snnc.compiler.tiles.prediction.codelet_bytes import codelet_bytes
+from snnc.compiler.tiles.prediction.memory import MemoryUse, largest_category
 from snnc.compiler.tiles.problem import MappingProblem
 from snnc.compiler.tiles.remedies import Attempt, find_knobs
 from snnc.compiler.tiles.request import MappingRequest
-from snnc.compiler.tiles.vertices.block_codelets import layer_code_bytes
 
 GROWTH: Final = 50
 """Tile sizes that are tried grow by one part in this many."""

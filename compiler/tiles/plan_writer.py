@@ -7,18 +7,18 @@ from dataclasses import replace
 
 from snnc.compiler.ir.arrays.sizes import FLOAT, LABEL_BYTES
 from snnc.compiler.ir.plan import Block, BusPlan, ConnectionPlan, Plan, PopulationPlan
+from snnc.compiler.tiles.blocks.grouping import column_groups, split, split_samples
+from snnc.compiler.tiles.blocks.tile_range import TileRange
 from snnc.compiler.tiles.bounds import balance_bound, ideal_bound
-from snnc.compiler.tiles.cycles.predict import cycles_by_tile, phase, supersteps
 from snnc.compiler.tiles.exchange.layer_traffic import traffic_of
 from snnc.compiler.tiles.exchange.traffic import Layout
 from snnc.compiler.tiles.gradients.packing import packing_of
-from snnc.compiler.tiles.host_io.streaming import streaming_bytes
-from snnc.compiler.tiles.network import Layer, Link
-from snnc.compiler.tiles.placement.grouping import column_groups, split, split_samples
-from snnc.compiler.tiles.placement.search import Priced
-from snnc.compiler.tiles.placement.tile_range import TileRange
+from snnc.compiler.tiles.mapped.network import Layer, Link
+from snnc.compiler.tiles.prediction.training_step import cycles_by_tile, phase, supersteps
 from snnc.compiler.tiles.problem import MappingProblem
-from snnc.compiler.tiles.relays.buses import Bus, sequence_bytes
+from snnc.compiler.tiles.schedule.buses import Bus, sequence_bytes
+from snnc.compiler.tiles.search.search import Priced
+from snnc.compiler.tiles.supersteps.streaming import streaming_bytes
 
 
 def write_plan(name: str, best: Priced, activity_source: str, usable: int, strategy: str) -> Plan:

@@ -12,12 +12,12 @@ import numpy as np
 from snnc.compiler.ir.graph import Array
 from snnc.compiler.ir.plan import Mode
 from snnc.compiler.ir.segments import Segments, Streamed
+from snnc.compiler.machines.chip_links import Routes, find_routes
 from snnc.compiler.machines.target import Target
-from snnc.compiler.tiles.exchange.chip_links import Routes, find_routes
+from snnc.compiler.tiles.blocks.grouping import Floats, Ints, sample_groups
+from snnc.compiler.tiles.mapped.network import BusSource, Layer, Link, MappedNetwork
 from snnc.compiler.tiles.memo import Memo
-from snnc.compiler.tiles.network import BusSource, Layer, Link, MappedNetwork
-from snnc.compiler.tiles.placement.grouping import Floats, Ints, sample_groups
-from snnc.compiler.tiles.relays.buses import Bus, store_bytes, store_lives
+from snnc.compiler.tiles.schedule.buses import Bus, store_bytes, store_lives
 from snnc.compiler.tiles.schedule.further_windows import FurtherWindows, WindowSizes, numbers_of_relay
 from snnc.compiler.tiles.schedule.schedule import TileSchedule
 from snnc.compiler.tiles.schedule.timeline import EventTimeline
@@ -52,11 +52,11 @@ class MappingProblem:
     patterns: Mapping[str, Array] = field(default_factory=dict)
     """The spiking values of a buffer, if measured: bits, [steps, samples, bytes], as :func:`numpy.packbits` packs them."""
     segment: int = 0
-    """As in :class:`snnc.compiler.ir.plan.Plan`."""
+    """See :class:`snnc.compiler.ir.plan.Plan`."""
     bits: frozenset[BusSource] = frozenset()
     """Sources of spikes for which relays store a bit for each value and step instead of ids."""
     streamed: Streamed = "off"
-    """As in :class:`snnc.compiler.ir.plan.Plan`."""
+    """See :class:`snnc.compiler.ir.plan.Plan`."""
     packed: bool = False
     """Whether rows of weights are packed before they are sent to their sources, if that saves pieces."""
     fused: TileSchedule | None = None
@@ -120,7 +120,7 @@ class MappingProblem:
 
     @cached_property
     def further(self) -> FurtherWindows:
-        """Which windows may be too small, and whose relays request further ones."""
+        """Windows that may be too small, and the buses whose relays request further ones."""
         windowed, exact = self.windowed_buses, self.mode == "exact"
         sizes = {
             b.id: WindowSizes(b.source.width, b.events, exact, b.capacity, b.gradient_capacity if b.id in windowed else None)
@@ -280,7 +280,7 @@ class MappingProblem:
         return tuple(dict.fromkeys((link.target, link.port) for link in layer.outgoing if self.copies(link) and link.indexed is None))
 
     def sample_groups(self, neurons: Any, limit: Any, samples: Any) -> Ints:
-        """Sample groups of each column group of a tile, see :func:`~snnc.compiler.tiles.placement.grouping.sample_groups`."""
+        """Sample groups of each column group of a tile, see :func:`~snnc.compiler.tiles.blocks.grouping.sample_groups`."""
         return sample_groups(neurons, limit, self.target.workers, samples, pairs=self.network.half_deltas)
 
     def delta_bytes(self, target: str, port: int) -> int:

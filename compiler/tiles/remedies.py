@@ -9,13 +9,13 @@ from functools import partial
 from typing import Final, Protocol, TypeAlias
 
 from snnc.compiler.machines import load_target, target_names
+from snnc.compiler.machines.chip_links import find_routes
 from snnc.compiler.machines.errors import UnreachableChipError
 from snnc.compiler.machines.target import Target
 from snnc.compiler.tiles.errors import Knob
-from snnc.compiler.tiles.exchange.chip_links import find_routes
+from snnc.compiler.tiles.mapped.operations import SGD_CYCLES
 from snnc.compiler.tiles.request import MappingRequest
 from snnc.compiler.tiles.schedule.capacity import window_capacity
-from snnc.compiler.tiles.vertices.operations import SGD_CYCLES
 
 SECONDS: Final = 3.0
 """Processor time for new plans, in seconds; after it, remedies are predicted from quick plans only."""
@@ -97,7 +97,7 @@ class TriedRemedy:
 
     @property
     def knob(self) -> Knob:
-        """Its description."""
+        """The remedy as an option with its result, for messages."""
         return Knob(self.options, self.result.bytes, self.result.fits, self.result.chips, self.exact)
 
 
@@ -132,7 +132,7 @@ class _Tries:
         return TriedRemedy(options, request, self.attempt(request, quick=True))
 
     def all(self) -> Iterator[TriedRemedy]:
-        """Try every option alone, those with quick plans first."""
+        """Try every option by itself, those with quick plans first."""
         if self.request.recompute != "auto" and self.request.network.training:
             yield self._try(replace(self.request, recompute="auto"), ("--recompute", "auto"))
         if self.request.streaming != "auto" and self.request.network.training:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from snnc.compiler.ir.plan import Plan, PopulationPlan
-from snnc.compiler.tiles.placement.grouping import split_samples
+from snnc.compiler.tiles.blocks.grouping import split_samples
+from snnc.compiler.tiles.blocks.tile_range import TileRange
 from snnc.compiler.tiles.placement.placement import Placement
-from snnc.compiler.tiles.placement.tile_range import TileRange
 from snnc.compiler.tiles.request_search import Placer
 
 

@@ -12,16 +12,16 @@ from snnc.compiler.ir.plan import Mode, Recompute, Streaming
 from snnc.compiler.ir.segments import Streamed
 from snnc.compiler.machines.target import Target
 from snnc.compiler.tiles.errors import HopelessError, MappingOptionError
-from snnc.compiler.tiles.network import BusSource, MappedNetwork
+from snnc.compiler.tiles.mapped.network import BusSource, MappedNetwork
 from snnc.compiler.tiles.problem import MappingProblem
-from snnc.compiler.tiles.relays.buses import make_buses
+from snnc.compiler.tiles.schedule.buses import make_buses
 from snnc.compiler.tiles.schedule.capacity import expected_activity, expected_support
 from snnc.compiler.tiles.schedule.recompute import segment_lengths
 from snnc.compiler.tiles.schedule.schedule import TileSchedule
 from snnc.compiler.tiles.vertices.codelet_costs import network_costs
 
 if TYPE_CHECKING:
-    from snnc.compiler.tiles.placement.search import Search
+    from snnc.compiler.tiles.search.search import Search
 
 Gradients: TypeAlias = Literal["auto", "dense", "windowed"]
 
@@ -51,10 +51,10 @@ class MappingRequest:
     segment: int = 0
     """Iterations of a segment that is tried because nothing fits otherwise; 0: as in `recompute`."""
     streamed: Streamed | None = None
-    """The data then kept outside the tiles; None: as in `streaming`, nothing if that is "auto"."""
+    """The data stored outside the tiles in that case; None: as in `streaming`, nothing if that is "auto"."""
     fused: bool | None = None
     packed: bool | None = None
-    """Whether rows of weights are packed; None: where nothing fits without."""
+    """Whether rows of weights are packed; None: only if nothing fits without."""
     estimated: tuple[Search, ...] = ()
     """Searches of a quick estimate of the same program."""
 
@@ -62,7 +62,7 @@ class MappingRequest:
         """One problem for each way to size the windows, and for each way in which gradients return to sources of spikes.
 
         Small windows, by the measured activity, save bytes but cost a test for further ones in every iteration; so windows that hold
-        everything are tried as well. The user's own numbers are kept.
+        everything are tried as well. Capacities that the user gives are not changed.
         """
         costs, expected = network_costs(self.network), expected_activity(self.network, self.activity)
         likely = expected_support(self.network, self.support, expected)
@@ -97,13 +97,13 @@ class MappingRequest:
         return length if self.network.training and length < self.schedule.iterations(self.steps) else 0
 
     def _streamed(self) -> Streamed:
-        """The data kept outside the tiles; none without segments."""
+        """The data stored outside the tiles; none without segments."""
         if not self._segment():
             return "off"
         return self.streamed or ("off" if self.streaming == "auto" else self.streaming)
 
     def ways(self) -> tuple[Streamed, ...]:
-        """The data that segmented sequences may keep outside the tiles, if nothing fits otherwise, the least first.
+        """The sets of data that segmented sequences may store outside the tiles if nothing fits otherwise, the smallest first.
 
         Histories need no recompute; data in streaming memory needs a machine that defines its rate.
         """
@@ -154,15 +154,15 @@ def check_options(target: Target, *, steps: int, batch: int, chips: int | None, 
     """
     for name, value in (("steps", steps), ("batch", batch)):
         if value < 1:
-            raise MappingOptionError(f"{name} is {value}; it is 1 or more.")
+            raise MappingOptionError(f"{name} is {value}; it must be 1 or more.")
     if chips is not None and not 1 <= chips <= target.chips:
         raise MappingOptionError(f"chips is {chips}; the target {target.name} has 1 to {target.chips}.")
     if mode not in ("exact", "drop"):
-        raise MappingOptionError(f"mode is {mode!r}; it is 'exact' or 'drop'.")
+        raise MappingOptionError(f"mode is {mode!r}; it must be 'exact' or 'drop'.")
     if gradients not in ("auto", "dense", "windowed"):
-        raise MappingOptionError(f"gradients is {gradients!r}; it is 'auto', 'dense' or 'windowed'.")
+        raise MappingOptionError(f"gradients is {gradients!r}; it must be 'auto', 'dense' or 'windowed'.")
     if recompute not in ("auto", "off") and (isinstance(recompute, bool) or not isinstance(recompute, int) or recompute < 1):
-        raise MappingOptionError(f"recompute is {recompute!r}; it is 'auto', 'off', or the iterations of a segment, 1 or more.")
+        raise MappingOptionError(f"recompute is {recompute!r}; it must be 'auto', 'off', or the iterations of a segment, 1 or more.")
 
 
 def check_streaming(target: Target, streaming: str) -> None:
@@ -175,7 +175,7 @@ def check_streaming(target: Target, streaming: str) -> None:
     """
     known = ("auto", "off", "inputs", "boundaries", "history")
     if streaming not in known:
-        raise MappingOptionError(f"streaming is {streaming!r}; it is {', '.join(known[:-1])} or {known[-1]}.")
+        raise MappingOptionError(f"streaming is {streaming!r}; it must be {', '.join(known[:-1])} or {known[-1]}.")
     if streaming in ("boundaries", "history") and target.streaming is None:
         raise MappingOptionError(
             f"streaming is {streaming!r}, but the target {target.name} defines no streaming memory; add a section [streaming] to its file."
@@ -183,7 +183,7 @@ def check_streaming(target: Target, streaming: str) -> None:
 
 
 def check_length(network: MappedNetwork, target: Target, steps: int, batch: int) -> None:
-    """Refuse sequences whose outputs alone, which tiles keep for all steps, are many times the tiles' memory.
+    """Refuse sequences whose outputs, which tiles store for all steps, are many times as large as the tiles' memory.
 
     The time that a search takes grows with steps and samples, so this comes first.
 

@@ -13,19 +13,19 @@ from snnc.compiler.ir.arrays.sizes import FLOAT, HALF
 from snnc.compiler.ir.segments import Streamed
 from snnc.compiler.tiles.baselines import SNNC
 from snnc.compiler.tiles.gradients.packing import saves_room
+from snnc.compiler.tiles.mapped.network import BusSource
 from snnc.compiler.tiles.misfit_errors import bytes_at_least
-from snnc.compiler.tiles.network import BusSource
 from snnc.compiler.tiles.placement.placement import Placement
-from snnc.compiler.tiles.placement.search import Search
 from snnc.compiler.tiles.plan_writer import host_bytes
 from snnc.compiler.tiles.problem import MappingProblem
-from snnc.compiler.tiles.relays.buses import sequence_bytes
 from snnc.compiler.tiles.relays.relay_cycles import windows_work
 from snnc.compiler.tiles.request import MappingRequest
+from snnc.compiler.tiles.schedule.buses import sequence_bytes
+from snnc.compiler.tiles.search.search import Search
 
 Placer: TypeAlias = Callable[[MappingProblem], Iterable[Placement]]
 FAR: Final = 1.5
-"""Ways whose best placement is slower by this factor are given up before local search."""
+"""Ways whose best placement is slower by this factor are dropped before local search."""
 PROBLEM_KEY: Final = ("buses", "windowed", "bits", "segment", "streamed", "packed")
 """Fields in which problems of one request differ."""
 PART: Final = 0.5
@@ -33,7 +33,7 @@ PART: Final = 0.5
 
 
 def fitting_searches(request: MappingRequest, strategy: str, placer: Placer | None, *, quick: bool = False) -> list[Search]:
-    """Search without packed rows of weights and, where nothing fits, with them."""
+    """Search without packed rows of weights and, if nothing fits, with them."""
     found = _without_packing(request, strategy, placer, quick=quick)
     if any_fits(found) or strategy != SNNC or not _may_pack(request):
         return found
@@ -42,7 +42,7 @@ def fitting_searches(request: MappingRequest, strategy: str, placer: Placer | No
 
 
 def quick_searches(request: MappingRequest) -> list[Search]:
-    """The first placements that fit, with packed rows of weights where there are none without."""
+    """The first placements that fit, with packed rows of weights if there are none without."""
     found = _quick_without_packing(request)
     if not any_fits(found) and _may_pack(request):
         packed = _quick_without_packing(replace(request, packed=True))
@@ -56,7 +56,7 @@ def any_fits(found: Iterable[Search]) -> bool:
 
 
 def smallest_misfit(found: Sequence[Search]) -> Search:
-    """The search that misses by least."""
+    """The search that comes closest to fitting."""
     return min(found, key=lambda search: math.inf if search.misfit is None else search.misfit[0])
 
 
@@ -89,7 +89,7 @@ def _without_packing(request: MappingRequest, strategy: str, placer: Placer | No
 
 
 def _quick_without_packing(request: MappingRequest) -> list[Search]:
-    """The first placements that fit, with the shortest segments where there are none without recompute."""
+    """The first placements that fit, with the shortest segments if there are none without recompute."""
     found = list(_each_quickly(request))
     for way in request.ways():
         lengths = () if any_fits(found) else request.lengths(way)
@@ -201,8 +201,8 @@ def _cached_search(request: MappingRequest, problem: MappingProblem) -> Search |
 def with_bits(problem: MappingProblem) -> Iterator[MappingProblem]:
     """Yield the problem with bits where they save time, then with bits wherever they are smaller, for networks that do not fit otherwise.
 
-    Sources whose gradients come back in windows keep ids, as relays need those of neurons near the threshold too; and in mode "drop"
-    populations do, of whose spikes a run chooses.
+    Sources whose gradients return in windows keep ids, as relays also need the ids of neurons near the threshold; so do populations in mode
+    "drop", because a run chooses among their spikes.
     """
     able = frozenset(source for source in problem.network.sources if _bytes(problem, source, bits=True) < _bytes(problem, source))
     able = frozenset(source for source in able if source.kind == "spikes" and source not in problem.windowed)

@@ -4,11 +4,11 @@ Every value of the spiking network, averaged over the steps, equals the value of
 
 =================================  ==========================================================================
 an input, an output                1
-a population                       what :mod:`snnc.frontends.ann2snn.measuring` found, so that its rate is at most 1
-Linear, Conv, Scale                what the consumers have: with a for the operand's scale and b for its own,
+a population                       measured by :mod:`snnc.frontends.ann2snn.measuring`, so that its rate is at most 1
+Linear, Conv, Scale                that of the consumers: with a for the operand's scale and b for its own,
                                    the weight becomes W a/b and the bias b_i/b (Rueckauer et al. 2017)
-pooling, Reshape, Slice            the operand's
-Add, Concat                        what the consumers have; operands of another scale pass a factor
+pooling, Reshape, Slice            that of the operand
+Add, Concat                        that of the consumers; operands of another scale are multiplied by a factor
 =================================  ==========================================================================
 
 So edges after populations carry plain spikes, 0 or 1, all thresholds are 1, and biases are constant currents.

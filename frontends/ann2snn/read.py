@@ -29,9 +29,9 @@ from snnc.frontends.onnx.reading.guard import refusing
 from snnc.frontends.onnx.reading.reader import opset_of, read_model
 
 _BATCHES: Final = (3, 1)
-"""Numbers of samples that an open first axis is read with: any, else the only one that constants of the file may fit."""
+"""Numbers of samples tried for an open first axis: first any number, then the only one that constants of the file may fit."""
 _COMPARED: Final = 2
-"""Random samples that a network and its file are compared on."""
+"""Number of random samples on which a network and its file are compared."""
 _TOLERANCE: Final = 1e-4
 
 
@@ -60,7 +60,7 @@ def read_relu_network(path: Path) -> ReluNetwork:
     Raises
     ------
     AlreadySpikingError
-        The file holds a spiking network.
+        The file contains a spiking network.
     NoSpikingFormError
         A layer cannot be converted; the message names its node.
     BatchAxisError
@@ -77,7 +77,7 @@ def read_relu_network(path: Path) -> ReluNetwork:
 
 
 def recognise(path: Path, *, compare: bool = True) -> ReluNetwork:
-    """Read a file as a ReLU network only; errors as :func:`read_relu_network`.
+    """Read a file, accepting only ReLU networks; raises the errors of :func:`read_relu_network`.
 
     With `compare`, the network and the file are run on random samples and have to agree.
     """

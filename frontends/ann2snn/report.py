@@ -57,13 +57,13 @@ class Report:
     percentile
         Percentile of the activations that became thresholds.
     balanced_on, measured_on
-        Number of samples of each part, and which they are.
+        Numbers and descriptions of the samples of both parts.
     source
         Description of the sample data.
     accuracy
         Accuracy of the ReLU network; None without labels.
     layers
-        In the order of the file.
+        Measurements of the layers, in the order of the file.
     points
         Accuracy over steps; the last point is at all steps.
     """

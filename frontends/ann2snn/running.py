@@ -1,4 +1,4 @@
-"""Runs of graphs over sample data, a part of the samples at a time, in float64."""
+"""Runs of graphs over sample data in float64, some of the samples at a time."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from snnc.frontends.common.execute import GraphRunner
 from snnc.frontends.onnx.errors import OnnxLimitError
 
 _ROOM: Final = 2**24
-"""Numbers that one array of a run may hold if it holds more than one sample."""
+"""Maximum numbers in one array of a run that holds more than one sample."""
 MAX_NUMBERS: Final = 2**27
 MAX_WORK: Final = 40_000_000_000
 
@@ -28,7 +28,7 @@ def recording(graph: Graph) -> tuple[Graph, dict[str, str]]:
 
 
 def runs(graph: Graph, inputs: Mapping[str, Array], steps: int) -> Iterator[tuple[slice, Iterator[Mapping[str, Array]]]]:
-    """Yield, for each part of the samples, which it is and what all outputs record at each of `steps` steps; inputs stay the same."""
+    """Yield each part of the samples, as a slice, with the recordings of all outputs for each of `steps` steps of constant input."""
     count, width = len(next(iter(inputs.values()))), max(1, _ROOM // _widest(graph, port_map(graph)))
     for start in range(0, count, width):
         part = slice(start, min(start + width, count))
@@ -46,8 +46,8 @@ def check_affordable(graph: Graph, ports: PortMap) -> None:
 
     Raises
     ------
-    TooLargeError
-        One sample takes more multiplications than :data:`MAX_WORK`, or more memory at a time than :data:`MAX_NUMBERS` numbers.
+    OnnxLimitError
+        One sample takes more than :data:`MAX_WORK` multiplications, or more than :data:`MAX_NUMBERS` numbers of memory at a time.
     """
     widest = _widest(graph, ports)
     layers = [(o.weight.shape[1:], ports[n, "out"].shape) for n, o in graph.of_type(Linear, Conv)]
@@ -55,7 +55,7 @@ def check_affordable(graph: Graph, ports: PortMap) -> None:
     if widest > MAX_NUMBERS or work > MAX_WORK:
         raise OnnxLimitError(
             f"one sample takes {work:,} multiplications and {widest:,} numbers at a time; a conversion runs the network in NumPy "
-            f"and allows up to {MAX_WORK:,} and {MAX_NUMBERS:,}. Convert a smaller network, or one of smaller inputs."
+            f"and allows up to {MAX_WORK:,} and {MAX_NUMBERS:,}. Convert a smaller network, or one with smaller inputs."
         )
 
 

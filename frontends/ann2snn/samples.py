@@ -14,7 +14,7 @@ from snnc.compiler.ir.shapes import port_map, size
 from snnc.frontends.ann2snn.errors import CalibrationMissingError, CalibrationShapeError, CalibrationValueError, LabelError
 
 MAX_SAMPLES: Final = 2048
-"""Maximum number of samples used; of more, this many are taken at equal distances."""
+"""Maximum number of samples used; from larger sets, this many are taken at equal distances."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +78,7 @@ def check_samples(graph: Graph, arrays: Mapping[str, npt.ArrayLike], labels: npt
 
 
 def split(samples: Samples) -> tuple[Samples, Samples]:
-    """Return the samples that balance and those that measure: every second one, so that an order by class does no harm."""
+    """Return the samples that balance and those that measure: every second one, so that samples sorted by class do no harm."""
     if len(samples) < 2:
         same = samples.chosen(slice(None), "the only sample")
         return same, same

@@ -82,7 +82,7 @@ class GraphRunner:
             sums: dict[str, Array] = {}
             for e in edges:
                 value = self._read(e, now)
-                if isinstance(operation, Population | Add):  # the sum may be read in another shape with as many values
+                if isinstance(operation, Population | Add):  # the sum may be read in another shape with the same number of values
                     value = value.reshape(self._batch, *self._summed[name])
                 sums[e.target_port] = sums[e.target_port] + value if e.target_port in sums else value
             if isinstance(operation, Output):

@@ -98,8 +98,8 @@ class Network:
         parameters
             Values that differ from the model's own: a number, or an array with one per neuron.
         initial
-            Initial states that differ from the model's own, likewise. A delayed connection that reads a state reads these before the
-            first step.
+            Initial states that differ from the model's own, in the same form. A delayed connection that reads a state reads these before
+            the first step.
         surrogate
             Derivative of the spike; None takes the one given to :func:`snnc.compile`.
 
@@ -213,7 +213,7 @@ class Network:
             Output or state of the source, and input of the target; by default the first.
         name
             Name under which weights are saved; by default ``"<source>_to_<target>"``. In a list of connections, the kind of each is added
-            (``"input_to_hidden_conv"``), with a delay for each weight a number for each delay, the shortest first.
+            (``"input_to_hidden_conv"``), with individual delays also a number for each delay, the shortest first.
 
         Raises
         ------
@@ -245,12 +245,12 @@ class Network:
         delay: int = 0,
         source_port: str = "",
     ) -> None:
-        """Connect a node to every input port of another, each by a connection of its own: to the gates of an LSTM cell.
+        """Connect a node to every input port of another by separate connections, for example to the gates of an LSTM cell.
 
         Parameters
         ----------
         source, target, connection, delay, source_port
-            As :meth:`connect` takes them; `target` is a population. Connections are called ``"<source>_to_<target>_<port>"``.
+            As for :meth:`connect`; `target` is a population. Connections are called ``"<source>_to_<target>_<port>"``.
 
         Raises
         ------
@@ -463,7 +463,7 @@ def _whole_number(value: int, what: str, least: int) -> int:
     except TypeError:
         number = least - 1
     if number < least:
-        raise InvalidValueError(f"{what} is {value!r}; it is a whole number of {least} or more.")
+        raise InvalidValueError(f"{what} is {value!r}; it must be a whole number of {least} or more.")
     return number
 
 

@@ -25,12 +25,12 @@ def closing_edges(flat: Flat, delayed: Mapping[Edge, int]) -> list[Edge]:
     flat
         The graph.
     delayed
-        Edges that have a delay anyway.
+        Edges that already have a delay.
 
     Raises
     ------
     NirCycleError
-        A cycle holds no neuron and no delay.
+        A cycle contains no neuron and no delay.
     """
     immediate = {name: [t for t in flat.out_of(name) if not delayed.get((name, t))] for name in flat.nodes}
     _check_defined(flat, immediate)

@@ -131,7 +131,7 @@ def _shape(info: ValueInfoProto) -> tuple[int | str, ...]:
 
 
 def _bound(source: ParsedFile) -> Imported:
-    """Recover the network with numbers in place of dynamic sizes, for two sets of numbers, to check that both give the same network."""
+    """Recover the network with numbers instead of dynamic sizes, for two sets of numbers, to check that both give the same network."""
     if source.array_shapes is not None:
         return recover(source, source.sizes(source.array_shapes), {})
     if not source.symbols:

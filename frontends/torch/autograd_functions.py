@@ -67,9 +67,9 @@ def _mixes(call: Any, arguments: tuple[Any, ...], result: Any) -> bool:
         try:
             y = call(*arguments[:k], x, *arguments[k + 1 :])
             (gradient,) = torch.autograd.grad(y, x, only_first, allow_unused=True)
-        except NotImplementedError:  # it has no backward pass
+        except NotImplementedError:  # the function has no backward pass
             continue
-        except RuntimeError:  # it has one for another number of steps
+        except RuntimeError:  # its backward pass is for another number of steps
             return True
         if gradient is not None and bool(gradient[1:].any()):
             return True

@@ -1,4 +1,4 @@
-"""Batch normalisation folded into the weights before it, and the way back.
+"""Folding of batch normalisation into the preceding weights, and its inverse.
 
 After ``eval()`` a normalisation is ``y = g*x + h`` for each channel, with ``g = gamma / sqrt(var + eps)`` and ``h = beta - g*mean``. The
 network holds ``g*W`` and ``g*b + h``. Trained values go back as ``W / g`` into the layer; the rest goes into ``beta`` (or the layer's

@@ -1,4 +1,4 @@
-"""The position of a network parameter in a tensor of the module, and the way back."""
+"""The form of a network parameter in a tensor of the module, and its inverse."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ class TrainingLayers:
     parts: Mapping[str, Any] = field(default_factory=dict)
     markers: Mapping[str, Array] = field(default_factory=dict)
     each_step: frozenset[str] = frozenset()
-    """Layers that draw a mask, or measure statistics, at every step."""
+    """Layers that draw a mask or measure statistics at every step."""
 
     def place(self, graph: Graph) -> None:
         """Replace the marked layers of `graph` with dropout and batch normalisation, in place.

@@ -113,6 +113,7 @@ def through_torch(module):
     return torch.load(io.BytesIO(stream.getvalue()), weights_only=False)
 
 
+@pytest.mark.representative("copy", "torch.save")
 @pytest.mark.parametrize(
     "way", [copy.deepcopy, lambda m: pickle.loads(pickle.dumps(m)), through_torch], ids=["copy", "pickle", "torch.save"]
 )

@@ -84,16 +84,19 @@ def test_the_reference_gives_biases(program):
         np.testing.assert_array_equal(other[name], record)
 
 
+@pytest.mark.representative("corners", "groups")
 def test_the_processor_runs_and_trains_them(program):
     with cpu_projects.opened(program) as engine:
         assert_as_the_reference(engine, program)
 
 
+@pytest.mark.representative("one dimension")
 def test_the_gpu_program_runs_and_trains_them(program):
     with cuda_projects.opened(program) as engine:
         assert_as_the_reference(engine, program)
 
 
+@pytest.mark.representative("groups")
 @pytest.mark.parametrize("name", sampled(BLIND, 2))
 def test_the_poplar_program_runs_and_trains_them(name, tmp_path):
     program = lowered(name)

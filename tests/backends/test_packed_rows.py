@@ -16,13 +16,13 @@ from snnc.compiler.ir.plan_json import plan_from_json, plan_to_json
 from snnc.compiler.losses import parse_loss
 from snnc.compiler.losses.optimizers import SGD, Adam
 from snnc.compiler.lowering.lower import lower
+from snnc.compiler.tiles.blocks.grouping import neurons_per_tile, split
+from snnc.compiler.tiles.blocks.tile_range import TileRange
 from snnc.compiler.tiles.errors import TooBigError
 from snnc.compiler.tiles.gradients import packing
 from snnc.compiler.tiles.gradients.packing import Packing
 from snnc.compiler.tiles.mapper import make_plan
-from snnc.compiler.tiles.placement.grouping import neurons_per_tile, split
 from snnc.compiler.tiles.placement.placement import Placement
-from snnc.compiler.tiles.placement.tile_range import TileRange
 from snnc.driver.activity import measure_activity
 from snnc.report.profile import read_profile
 
@@ -74,6 +74,7 @@ CASES = [
 ]
 
 
+@pytest.mark.representative("deep-*")
 @pytest.mark.parametrize(("make", "optimizer", "seed", "chips", "replicas"), sampled(CASES, 2))
 def test_training_with_packed_rows_equals_the_reference(tmp_path, monkeypatch, make, optimizer, seed, chips, replicas):
     case = packed(tmp_path, monkeypatch, make, optimizer, seed, chips, replicas)
@@ -90,6 +91,7 @@ def test_training_with_packed_rows_equals_the_reference(tmp_path, monkeypatch, m
             np.testing.assert_allclose(found[parameter], value, atol=1e-5, err_msg=parameter)
 
 
+@pytest.mark.representative("deep-optimizer4-*", "spiking_recurrent-optimizer0-*")
 @pytest.mark.parametrize(("make", "optimizer", "seed", "chips", "replicas"), CASES)
 def test_cycles_and_bytes_of_packing_are_those_of_the_emitted_program(tmp_path, monkeypatch, make, optimizer, seed, chips, replicas):
     case = packed(tmp_path, monkeypatch, make, optimizer, seed, chips, replicas)

@@ -19,7 +19,7 @@ from snnc.compiler.losses import parse_loss
 from snnc.compiler.losses.optimizers import SGD, Adam
 from snnc.compiler.lowering.lower import lower
 from snnc.compiler.tiles import mapper, request_search
-from snnc.compiler.tiles.memory.codelets import uses
+from snnc.compiler.tiles.prediction.codelet_bytes import uses
 from snnc.compiler.tiles.vertices.cost import CodeletCost
 from snnc.compiler.tiles.vertices.vertex_spec import VertexSpec, constant, run
 
@@ -119,6 +119,7 @@ def test_the_plan_counts_the_fields_of_the_emitted_vertices_of_every_network(gra
     check_fields(*mapped(monkeypatch, lower(made, **loss, steps=STEPS), machine(16), **options))
 
 
+@pytest.mark.representative("0", "6", "18", "33", "51")
 @pytest.mark.parametrize("seed", sampled(range(60), 3))
 def test_the_plan_counts_the_fields_of_drawn_networks(seed, monkeypatch):
     check_fields(*mapped_as_drawn(seed, monkeypatch))
@@ -144,5 +145,5 @@ def test_the_host_connects_every_field_in_the_order_of_the_description():
 
 @pytest.mark.parametrize("values", [{"values": "x"}, {"values": "x", "count": 3, "more": 4}, {"values": "x", "number": 3}])
 def test_a_field_without_an_expression_or_an_expression_without_a_field_is_an_error(values):
-    with pytest.raises(ValueError, match=r"two_words are values, count; described or connected alone: "):
+    with pytest.raises(ValueError, match=r"two_words are values, count; without an expression, or without a field: "):
         connected(SPEC, values)

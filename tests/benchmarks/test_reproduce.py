@@ -352,6 +352,7 @@ def test_each_energy_has_a_source():
     assert all(len(source) > 20 for source in known.sources.values())
 
 
+@pytest.mark.representative("True")
 @pytest.mark.parametrize("dense", [False, True])
 def test_a_small_network_is_emulated_as_predicted(dense):
     found = emulate_small(0.1, dense=dense)

@@ -20,7 +20,7 @@ from snnc.compiler.lowering.lower import lower
 from snnc.compiler.machines import load_target
 from snnc.compiler.neurons.library import LI, LIF, SLSTM
 from snnc.compiler.tiles.mapper import make_plan
-from snnc.compiler.tiles.placement.search import EFFORT
+from snnc.compiler.tiles.search.search import EFFORT
 
 STEPS, BATCH = 12, 5
 HOSTILE = ('"; system("touch pwned"); //', "*/ int pwned; /*", "a\\\nb??/", "ünïcode → \u2028", "{{ 7*7 }} {% raw %}")

@@ -1,7 +1,9 @@
 """Cases of one kind of which some run always and all with ``--wide``."""
 
 import os
+from collections import defaultdict
 from collections.abc import Iterable
+from fnmatch import fnmatchcase
 from typing import Any, TypeVar
 
 import pytest
@@ -10,6 +12,8 @@ T = TypeVar("T")
 
 WIDE = "SNNC_TEST_WIDE"
 """Set where the wide cases run too."""
+REPRESENTATIVE = "representative"
+"""Marker of a parametrised test, with ids of its cases: all other cases are wide. ``*`` in an id stands for any text."""
 
 
 def sampled(cases: Iterable[Any], one_in: int) -> list[Any]:
@@ -24,3 +28,33 @@ def sampled(cases: Iterable[Any], one_in: int) -> list[Any]:
 def examples(some: T, every: T) -> T:
     """Return `some`, or `every` with the wide cases: how many examples a property is tried with, or what one test goes through."""
     return every if os.environ.get(WIDE) else some
+
+
+def is_wide(item: pytest.Item) -> bool:
+    """Return whether a test runs only with ``--wide``."""
+    if item.get_closest_marker("wide"):
+        return True
+    chosen = _representative(item)
+    return bool(chosen) and not any(_matches(item, case) for case in chosen)
+
+
+def unknown_cases(items: Iterable[pytest.Item]) -> list[str]:
+    """Return the representative cases that do not exist, given all tests of a file: a renamed case would otherwise never run."""
+    tests: dict[str, list[pytest.Item]] = defaultdict(list)
+    for item in items:
+        tests[item.nodeid.partition("[")[0]].append(item)
+    return [
+        f"{name}[{case}]"
+        for name, cases in tests.items()
+        for case in _representative(cases[0])
+        if not any(_matches(item, case) for item in cases)
+    ]
+
+
+def _representative(item: pytest.Item) -> tuple[str, ...]:
+    marker = item.get_closest_marker(REPRESENTATIVE)
+    return marker.args if marker else ()
+
+
+def _matches(item: pytest.Item, case: str) -> bool:
+    return fnmatchcase(item.nodeid.partition("[")[2][:-1], case.replace("[", "[[]"))

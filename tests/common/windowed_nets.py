@@ -16,10 +16,10 @@ from snnc.compiler.losses import parse_loss
 from snnc.compiler.losses.optimizers import SGD
 from snnc.compiler.lowering.lower import lower
 from snnc.compiler.neurons.library import LI, LIF
+from snnc.compiler.tiles.blocks.grouping import neurons_per_tile, split
+from snnc.compiler.tiles.blocks.tile_range import TileRange
 from snnc.compiler.tiles.mapper import make_plan
-from snnc.compiler.tiles.placement.grouping import neurons_per_tile, split
 from snnc.compiler.tiles.placement.placement import Placement
-from snnc.compiler.tiles.placement.tile_range import TileRange
 
 
 def deep(random, widths=(20, 33, 12, 40), classes=4, inputs=30):

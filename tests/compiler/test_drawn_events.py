@@ -9,7 +9,7 @@ import pytest
 from scipy.sparse import csr_array
 
 import snnc
-from snnc.compiler.tiles.indexed.indexed_events import WindowSpikes, _lookups
+from snnc.compiler.tiles.supersteps.indexed_events import WindowSpikes, _lookups
 
 VALUES, ROWS, SAMPLES = 9, 5, 8
 

@@ -52,6 +52,7 @@ def images(channels: int, size: int) -> np.ndarray:
     return (random.random((STEPS, BATCH, channels, size, size)) < rate).astype(np.float32)
 
 
+@pytest.mark.representative("averaged-*")
 @pytest.mark.parametrize(
     ("make", "shape", "capacity", "trained"),
     [(averaged, (1, 16), None, True), (strided, (2, 10), 8, True), (maximal, (1, 10), 8, False)],

@@ -64,6 +64,7 @@ def cross_entropy_of_largest_membrane(spikes, membranes, labels):
     return torch.nn.functional.cross_entropy(membranes.max(0).values, labels)
 
 
+@pytest.mark.representative("*count-*-Recurrent", "*largest_membrane-*-Feedforward")
 @pytest.mark.parametrize("network", [Feedforward, Recurrent])
 @pytest.mark.parametrize(
     ("loss", "torch_loss", "port"),

@@ -1,1 +1,1 @@
-"""The subcommands, one a module; imports of what they run stand inside, so that ``snnc --help`` starts quickly."""
+"""The subcommands, one per module. They import the code that they run inside functions, so that ``snnc --help`` starts quickly."""

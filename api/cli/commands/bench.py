@@ -67,7 +67,7 @@ class BenchArguments:
 
     @property
     def to_stdout(self) -> bool:
-        """Whether stdout is for JSON alone."""
+        """Whether stdout is used only for JSON."""
         return str(self.json_file) == "-"
 
     @property
@@ -80,8 +80,8 @@ class BenchArguments:
 def bench(context: typer.Context, given: BenchArguments) -> None:
     """Measure mappings by snnc and by baselines (predicted), compile times, or training steps on this machine and in other frameworks.
 
-    Every row runs in a separate process, so its seconds and its peak memory belong to it alone. A failure is a row with an error. The
-    file is rewritten after each row, so an interrupted run keeps the rows that it measured.
+    Every row runs in a separate process, so that its time and peak memory are its own. A failure is a row with an error. The
+    file is rewritten after each row, so an interrupted run keeps its finished rows.
     In the suites cpu and cuda all engines train the same network and take turns; before anything is timed, their numbers must agree. cuda
     needs a GPU and nvcc. With SNNC_CUDA_ON_HOST=1 the processor replaces the GPU: this checks the suite, but its times mean nothing. Slow
     preparations (building snnc's
@@ -102,7 +102,7 @@ def bench(context: typer.Context, given: BenchArguments) -> None:
 
 
 def _compiled(given: BenchArguments) -> None:
-    """The suites mapping and compile: snnc and baselines compile, nothing runs."""
+    """Run the suites mapping and compile, in which snnc and baselines compile but run nothing."""
     from snnc.benchmarks.growth import draw_growth
     from snnc.benchmarks.repeated import repeated
     from snnc.benchmarks.suites import run, tasks

@@ -21,6 +21,7 @@ from snnc.cli.common import (
     PercentileOption,
     SeedOption,
 )
+from snnc.cli.completing import targets as names_of_targets
 from snnc.cli.console import note, result, result_json, working
 from snnc.cli.parameters import command, table_options
 
@@ -38,7 +39,12 @@ class CompileArguments:
     model: ModelArgument
     output: Annotated[Path | None, typer.Option("-o", "--output", help="The folder to write.")] = None
     target: Annotated[
-        str, typer.Option("--target", help="cpu, cuda, a machine of: snnc targets, poptorch[:MACHINE], or reference.")
+        str,
+        typer.Option(
+            "--target",
+            help="cpu, cuda, a machine of: snnc targets, poptorch[:MACHINE], or reference.",
+            autocompletion=names_of_targets,
+        ),
     ] = "gc200"
     options: dict[str, Any] = field(default_factory=dict, metadata=table_options())
     input_kind: InputKindOption = None
@@ -121,7 +127,7 @@ def _estimate(graph: Graph, chosen: CompileOptions, given: CompileArguments, sta
 
 
 def _compile(graph: Graph, chosen: CompileOptions, given: CompileArguments, output: Path) -> None:
-    """Write the project, run one batch if that is wanted, and print a summary."""
+    """Write the project, run one batch if requested, and print a summary."""
     from snnc.cli.compile_summary import as_data, as_text
     from snnc.driver.compiling import compile_to_folder
 

@@ -40,8 +40,8 @@ class ExploreArguments:
         metadata=table_options(
             *("steps", "loss", "loss_output", "optimizer", "surrogate", "capacity", "mode"),
             loss="Predict a training step with this loss: ce_count, ce_rate, mse_count …",
-            capacity="Spikes a sample that one window moves.",
-            mode="More spikes than that: exact (further windows) or drop.",
+            capacity="Spikes of a sample that one window moves.",
+            mode="Treatment of spikes beyond the capacity: exact (further windows) or drop.",
         ),
     )
     strategy: Annotated[str, typer.Option("--strategy", help="snnc, or a baseline: linear, random, metis, greedy.")] = "snnc"

@@ -22,6 +22,7 @@ from snnc.cli.common import (
     check_seed,
     permitted,
 )
+from snnc.cli.completing import targets as names_of_targets
 from snnc.cli.console import note, result, result_json, working
 
 
@@ -29,7 +30,10 @@ def run(
     model: ModelArgument,
     inputs: Annotated[Path, typer.Option("--inputs", help="An npz archive with an array for each input of the model.")],
     outputs: Annotated[Path, typer.Option("--outputs", help="The npz archive to write, with an array for each output.")],
-    target: Annotated[str | None, typer.Option("--target", help="cpu, cuda, reference, or a machine of: snnc targets.")] = None,
+    target: Annotated[
+        str | None,
+        typer.Option("--target", help="cpu, cuda, reference, or a machine of: snnc targets.", autocompletion=names_of_targets),
+    ] = None,
     ann2snn: ConvertOption = False,
     calibration: CalibrationOption = None,
     percentile: PercentileOption = None,

@@ -8,6 +8,7 @@ from typing import Annotated, Final
 import typer
 
 from snnc.cli.common import DialectOption, DtOption, JsonOption, ModelArgument, TrustOption, permitted
+from snnc.cli.completing import targets as names_of_targets
 from snnc.cli.console import result, result_json, working
 
 DISAGREE: Final = 1
@@ -21,7 +22,11 @@ def verify(
     steps: Annotated[int | None, typer.Option("--steps", help="Time steps of random input (default 20).", min=1)] = None,
     target: Annotated[
         str | None,
-        typer.Option("--target", help="cpu, cuda, reference, or a machine of: snnc targets. Default: the project's own, else reference."),
+        typer.Option(
+            "--target",
+            help="cpu, cuda, reference, or a machine of: snnc targets. Default: the project's own, else reference.",
+            autocompletion=names_of_targets,
+        ),
     ] = None,
     tolerance: Annotated[
         float, typer.Option("--tolerance", help="Largest accepted difference of values, relative to the largest value of the layer.")
@@ -37,7 +42,7 @@ def verify(
 
     ONNX files, compiled projects and their hidden layers run in ONNX Runtime, NIR files in a plain interpreter of the format. Random
     input is binary in every second sample and normally distributed in the others. A file of one time step runs step by step with its
-    states fed back; they start at zero unless the archive holds them. The exit code is 0 if both agree, and 1 if anything differs.
+    states fed back; they start at zero unless the archive contains them. The exit code is 0 if both agree, and 1 if anything differs.
 
     Example: snnc verify model.onnx --samples 8 --steps 50
     """

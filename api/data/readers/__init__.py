@@ -1,1 +1,1 @@
-"""Readers of the official files of data sets, a format each."""
+"""Readers of the official files of data sets, one per format."""

@@ -1,8 +1,9 @@
-"""AEDAT 3.1: packets of events with headers of 28 bytes, after lines of text.
+"""AEDAT 3.1: lines of text, then packets of events, each with a header of 28 bytes.
 
-A header holds type, source (16 bits each), size of an event, offset of its time, overflows of the clock, capacity, number of events, number
-of valid events (32 bits each), all little-endian. A polarity event is 32 bits (valid, polarity, y of 15 bits, x of 15) and 32 bits of
-microseconds; the clock's overflows count 2^31. Events of a file are in the order of their times. Source: iniVation, "AEDAT file formats".
+A header contains the type and the source (16 bits each), then the size of an event, the offset of its time, the overflows of the clock,
+the capacity, the number of events and the number of valid events (32 bits each), all little-endian. A polarity event is one word of 32
+bits (valid, polarity, y of 15 bits, x of 15 bits) and 32 bits of microseconds; each overflow of the clock stands for 2^31 microseconds.
+The events of a file are sorted by time. Source: iniVation, "AEDAT file formats".
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ _LINE: Final = 4_096
 
 @dataclass(frozen=True, eq=False)
 class AedatIndex:
-    """Where the polarity packets of a file are, and when.
+    """Positions and times of the polarity packets in a file.
 
     Attributes
     ----------
@@ -67,7 +68,7 @@ def index_of(path: Path) -> AedatIndex:
             if size < 1 or capacity < 0 or not 0 <= number <= capacity:
                 raise damaged(path, at, f"a packet declares {number} of {capacity} events of {size} bytes")
             if stream.tell() + size * capacity > end:
-                raise damaged(path, at, f"a packet declares {size * capacity:,} bytes, and the file has {end - stream.tell():,} more")
+                raise damaged(path, at, f"a packet declares {size * capacity:,} bytes, but the file has {end - stream.tell():,} more")
             if head["kind"] == _POLARITY and number:
                 if size != _EVENT.itemsize:
                     raise damaged(path, at, f"a polarity event has {size} bytes, not {_EVENT.itemsize}")
@@ -118,7 +119,7 @@ def _skip_text(stream: IO[bytes], path: Path) -> None:
 
 
 def _ends(stream: IO[bytes], path: Path, number: int, overflow: int) -> tuple[int, int]:
-    """Return the times of a packet's first and last event; the stream stands at the first."""
+    """Return the times of a packet's first and last event; the stream is positioned at the first."""
     at = stream.tell()
     first = np.frombuffer(exactly(stream, _EVENT.itemsize, path, "an event"), _EVENT)[0]
     stream.seek(at + (number - 1) * _EVENT.itemsize)

@@ -34,9 +34,9 @@ def exactly(stream: IO[bytes], count: int, path: Path, what: str) -> bytes:
     Raises
     ------
     DataFormatError
-        The file ends before.
+        The file ends earlier.
     MemoryShortError
-        They are more than the machine's memory.
+        The bytes exceed the machine's memory.
     """
     at = stream.tell()
     check_memory(count, path, what)
@@ -52,11 +52,11 @@ def check_memory(count: int, path: Path, what: str) -> None:
     Raises
     ------
     MemoryShortError
-        They are more.
+        The bytes exceed the machine's memory.
     """
     there = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     if count > there:
-        raise MemoryShortError(f"{what} of {str(path)!r} is {count:,} bytes, and this machine has {there:,}.")
+        raise MemoryShortError(f"{what} of {str(path)!r} is {count:,} bytes, but this machine has {there:,}.")
 
 
 def damaged(path: Path, at: int, reason: str) -> DataFormatError:
@@ -70,7 +70,7 @@ def folder_of(path: Path) -> Path:
     Raises
     ------
     DataFileError
-        It is not one.
+        The path is not a folder.
     """
     if not path.is_dir():
         raise DataFileError(f"the data folder {str(path)!r} does not exist." if not path.exists() else f"{str(path)!r} is not a folder.")

@@ -1,6 +1,6 @@
 """The Heidelberg data sets SHD and SSC: spikes of 700 channels of an artificial cochlea, in HDF5.
 
-The files hold ``spikes/times`` (rows of seconds, float16), ``spikes/units`` (rows of channels), ``labels`` and ``extra`` (speakers, names
+The files have ``spikes/times`` (rows of seconds, float16), ``spikes/units`` (rows of channels), ``labels`` and ``extra`` (speakers, names
 of the classes). Source: Cramer, Stradmann, Schemmel, Zenke, "The Heidelberg spiking data sets for the systematic evaluation of spiking
 neural networks", IEEE TNNLS 2020, and https://zenkelab.org/datasets/.
 """
@@ -59,7 +59,7 @@ class HeidelbergFile:
             yield read
 
     def _rows(self, file: Any) -> tuple[VlenRows, VlenRows] | None:
-        """Return the places of times and units in the file; None: the library has to read them. They are found in the first pass."""
+        """Return the positions of times and units in the file, which the first pass finds; None: the HDF5 library must read them."""
         if "_found" not in self.__dict__:
             with _descriptor(self.path) as descriptor:
                 try:
@@ -81,13 +81,13 @@ def shd(path: str | Path) -> DataSet:
     DataFileError
         There is no such file.
     DataFormatError
-        It is damaged, or of another format.
+        The file is damaged, or of another format.
     """
     return DataSet(_file(Path(path), 20))
 
 
 def ssc(path: str | Path) -> DataSet:
-    """Read ``ssc_train.h5``, ``ssc_valid.h5`` or ``ssc_test.h5``: spoken commands, 35 classes; otherwise as :func:`shd`."""
+    """Read ``ssc_train.h5``, ``ssc_valid.h5`` or ``ssc_test.h5``: spoken commands, 35 classes; otherwise like :func:`shd`."""
     return DataSet(_file(Path(path), 35))
 
 
@@ -175,5 +175,5 @@ def _sample(source: HeidelbergFile, number: int, when: Any, where: Any, label: i
     if len(where) and not (where.min() >= 0 and where.max() < CHANNELS):
         raise bad(f"event {int(np.argmax((where < 0) | (where >= CHANNELS)))} has the unit {where.max()}, and there are {CHANNELS}")
     if not 0 <= label < source.classes:
-        raise bad(f"its label is {label}, and there are {source.classes} classes")
+        raise bad(f"its label is {label}, but there are {source.classes} classes")
     return Aer(times, where.astype(np.int64), (CHANNELS,))

@@ -41,7 +41,7 @@ class ArrayRows:
 
     @property
     def shape(self) -> Shape:
-        """Of the array."""
+        """Shape of the array."""
         return self.array.shape
 
     @contextmanager
@@ -52,12 +52,12 @@ class ArrayRows:
 
 @dataclass(frozen=True)
 class NpyRows:
-    """An array in an npy file, of which only the rows that are asked for are read.
+    """An array in an npy file, of which only the requested rows are read.
 
     Attributes
     ----------
     path, at, shape, dtype
-        The file, the byte at which the numbers begin, and what they are.
+        The file, the byte at which the numbers begin, and their shape and type.
     """
 
     path: Path
@@ -72,9 +72,9 @@ class NpyRows:
         Raises
         ------
         DataFormatError
-            It is no npy file of rows, or holds another number of bytes than it declares.
+            The file is not an npy file of rows, or its size differs from the declared one.
         PickledArrayError
-            It holds Python objects.
+            It contains Python objects.
         """
         with opened_file(path) as stream:
             try:
@@ -153,7 +153,7 @@ class RowSource:
 
 
 def in_memory(x: npt.ArrayLike, y: npt.ArrayLike, *, timed: bool = True) -> DataSet:
-    """Make a data set of arrays in memory, memory maps among them.
+    """Make a data set of arrays in memory, including memory maps.
 
     Parameters
     ----------
@@ -173,7 +173,7 @@ def in_memory(x: npt.ArrayLike, y: npt.ArrayLike, *, timed: bool = True) -> Data
 
 
 def npy(x: str | Path, y: str | Path, *, timed: bool = True) -> DataSet:
-    """Make a data set of two npy files, of which only the samples of the next batches are read; otherwise as :func:`in_memory`."""
+    """Make a data set of two npy files, of which only the samples of the next batches are read; otherwise like :func:`in_memory`."""
     return row_set(str(x), NpyRows.of(Path(x)), NpyRows.of(Path(y)), timed)
 
 

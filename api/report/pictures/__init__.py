@@ -1,1 +1,1 @@
-"""Pictures of a plan and their data, one picture a file."""
+"""Pictures of a plan and their data, one picture per file."""

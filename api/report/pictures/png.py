@@ -69,7 +69,7 @@ def _maps(subject: Subject) -> list[tuple[str, list[tuple[str, str]], Pixels]]:
     wanted: list[tuple[str, Any, float, str]] = [("memory", plan.tile_memory, plan.target.tile_bytes, "bytes, the limit")]
     for kind in ("compute", "exchange"):
         values = plan.tile_cycles.get(kind, (0,) * plan.target.tiles)
-        wanted.append((kind, values, max(values) or 1, "cycles a step"))
+        wanted.append((kind, values, max(values) or 1, "cycles per step"))
     for kind, values, top, unit in wanted:
         legend = [
             (EMPTY, "0"),

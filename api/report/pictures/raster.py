@@ -30,9 +30,9 @@ class Fired:
     silent, constant
         Neurons that never fired in any sample, and that fired in every step of all.
     over_time
-        Mean spikes a value in each step (of each bin of steps).
+        Mean spikes per value in each step (or bin of steps).
     warning
-        The fault of the plan's assumption; empty if it has none.
+        The error of the plan's assumption; empty if there is none.
     """
 
     buffer: str

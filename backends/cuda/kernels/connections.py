@@ -35,7 +35,7 @@ class SharedWeight:
     Attributes
     ----------
     name
-        Of the ``Near`` in ``Net``.
+        Name of the ``Near`` in ``Net``.
     matrix
         C++ expression of the matrix in the device's memory.
     phase
@@ -43,7 +43,7 @@ class SharedWeight:
     rows, columns
         Its size.
     back
-        Whether they do so in the backward pass.
+        Whether the warps read it in the backward pass.
     fragments
         Whether it is a copy of 16 bits, a row of pairs for each neuron.
     """
@@ -65,7 +65,7 @@ class SharedWeight:
 
     @property
     def place(self) -> str:
-        """Its allocation: its neurons, and words of a chunk of them."""
+        """The allocation of the connection: its neurons, and the words of a chunk of them."""
         words = f"LANES * (half_pairs({self.rows}) + APART)" if self.fragments else f"LANES * {self.rows}"
         return f"{{&net.{self.name}, {self.columns}, {words}}}"
 
@@ -128,7 +128,7 @@ class Connections:
         return self._wires[op.connection]
 
     def by_target(self, op: ConnectionOp) -> ConnectionCode:
-        """The tables of a connection that has some."""
+        """The tables of a connection, sorted by target."""
         wires, name = self.wires(op), f"{op.connection}_by_target"
         if is_maximum(op):
             self._bind_wires(name, lambda: f"{{{self.tables.add(wires.begin.reshape(-1, 1))}, {self.tables.add(wires.entries)}}}")
@@ -142,7 +142,7 @@ class Connections:
         return ConnectionCode(f"net.{name}", self._weight(op), bias_of)
 
     def by_source(self, op: ConnectionOp) -> str:
-        """The entries of a connection sorted by source; of a maximum the targets of each."""
+        """The entries of a connection sorted by source; for a maximum, the targets of each source."""
         wires, sources = self.wires(op), self.storage.size(op.source.buffer)
         if is_maximum(op):
             return self._bind_wires(f"{op.connection}_by_source", lambda: self.tables.wires(choices_by_source(wires, sources)))
@@ -150,7 +150,7 @@ class Connections:
         return self._bind_wires(f"{op.connection}_by_source", lambda: self.tables.wires(by(source, sources, target, weight)))
 
     def windows_partition(self, op: ConnectionOp) -> tuple[bool, bool]:
-        """Whether no two windows of a maximum share a source, and whether all sources are in one."""
+        """Whether no two windows of a maximum share a source, and whether every source is in a window."""
         entries = self.wires(op).entries.ravel()
         return len(np.unique(entries)) == len(entries), len(np.unique(entries)) == self.storage.size(op.source.buffer)
 

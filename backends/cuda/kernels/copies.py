@@ -1,4 +1,4 @@
-"""Copies of dense weights for products: transposed for the backward pass, or with 16 bits a number."""
+"""Copies of dense weights for products: transposed for the backward pass, or with 16 bits per number."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ class Limits:
         self._program = program
 
     def received(self, buffer: str) -> str:
-        """Member of ``Net`` that connections read in place of a buffer."""
+        """Member of ``Net`` that connections read instead of a buffer."""
         return f"{buffer}_sent" if buffer in self.sources else buffer
 
     def phase(self, buffer: str) -> LimitPhase:

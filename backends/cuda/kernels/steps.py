@@ -52,9 +52,9 @@ class OutsideSum:
     Attributes
     ----------
     name
-        Of its kernel.
+        Name of its kernel.
     comment, size
-        Of the population, and its neurons.
+        The population in words, and its number of neurons.
     to
         The buffer that it fills.
     terms
@@ -76,8 +76,8 @@ class Steps:
     storage
         Storage of the program's buffers.
     precision
-        ``"bfloat16"``: of the factors of dense backward products and of deltas; ``"float16"``: of forward products and of what is kept of
-        the past too.
+        ``"bfloat16"``: of the factors of dense backward products and of deltas; ``"float16"``: also of forward products and of stored
+        histories.
     """
 
     def __init__(self, storage: SequenceStorage, precision: Precision = "float32") -> None:
@@ -127,13 +127,13 @@ class Steps:
         Parameters
         ----------
         name
-            Of the kernel.
+            Name of the kernel.
         population, to
             The target population, and the member of ``Net`` that holds the sum.
         op
             The input, or the gradient.
         first
-            The sum holds nothing yet.
+            Whether the sum is still empty.
         """
         info = self.population(population)
         begin = Begin(0, f"net.{to}.row(t, item.sample + s)[item.column]", existing=True)
@@ -209,7 +209,7 @@ class Steps:
         return [op for op in coming if (isinstance(op, RecordAdjoint) or self.schedule.returns_from_outside(op)) == outside]
 
     def _outside_adjoint(self, output: str) -> Sum:
-        """How a neuron reads its output's gradient from outside: a record's adjoint in place, other sums from a buffer."""
+        """Return the expression of an output's gradient from outside: a record's adjoint is read in place, other sums from a buffer."""
         coming = self.gradients(output, outside=True)
         if not coming:
             return Sum()
@@ -237,7 +237,7 @@ class Steps:
         return {current for current in op.currents if self.rounds_delta(current)}
 
     def _gradients(self, port: int, output: str) -> list[Term]:
-        """The output's sum of gradients from outside where there is one, and the other gradients."""
+        """The output's sum of gradients from outside, if there is one, and the other gradients."""
         begin, operations = Begin(port, "0.0f"), self.gradients(output, outside=False)
         if self.summed_adjoint(output):
             begin = Begin(port, f"net.a_{output}.row(t, item.sample + least(s, item.samples - 1))[item.column]")
@@ -276,7 +276,7 @@ class Steps:
     # ---- shared ------------------------------------------------------------------------------------------------------
 
     def past(self, op: NeuronStep | NeuronAdjoint) -> dict[str, str]:
-        """State buffers to those that keep their past in 16 bits, and saved ones to themselves, where a backward pass reads them."""
+        """Map each state buffer that the backward pass reads to the buffer of its 16-bit history, and saved buffers to themselves."""
         kernel = self.population(op.population).kernel
         adjoints = {o.population for o in self.program.backward if isinstance(o, NeuronAdjoint)}
         if not self.rounds_forward or self.program.optimizer is None or op.population not in adjoints:
@@ -285,16 +285,16 @@ class Steps:
         return kept | {name: name for name in op.saved}
 
     def rounds_delta(self, current: str) -> bool:
-        """Whether deltas of a current are kept as bfloat16: not where they are shown as they are."""
+        """Whether deltas of a current are stored as bfloat16; those that a caller reads are not."""
         owner = next(op.population for op in self.program.forward if isinstance(op, NeuronStep) and current in op.currents)
         return self.half is not None and self.population(owner).label not in watched(self.program)
 
     def population(self, id_: str) -> PopulationInfo:
-        """The population of an id."""
+        """The population with an id."""
         return next(p for p in self.program.populations if p.id == id_)
 
     def spikes(self, buffer: str) -> bool:
-        """Whether a buffer is kept as bits."""
+        """Whether a buffer is stored as bits."""
         return self.program.buffers[buffer].kind == "spikes"
 
     def records(self) -> list[dict[str, object]]:

@@ -50,7 +50,7 @@ class AddProduct:
 
 @dataclass(frozen=True)
 class SumCall:
-    """A call that adds to the sums by itself."""
+    """A call of a function that adds to the sums."""
 
     statement: str
     kind: ClassVar = "call"

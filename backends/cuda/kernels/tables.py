@@ -33,7 +33,7 @@ class ProgramTables:
 
 @dataclass(frozen=True, eq=False)
 class Sorted:
-    """A connection's entries, sorted in one way: the first entry of each key and their number at the end; two numbers an entry."""
+    """A connection's entries, sorted in one way: the first entry of each key and their number at the end; two numbers per entry."""
 
     begin: Table
     entries: Table

@@ -83,7 +83,7 @@ class RecurrentCore:
 
 @dataclass(frozen=True)
 class Scratch:
-    """Temporary numbers of a step and sample, shared by all components: in training and in inference."""
+    """Temporary numbers per step and sample, shared by all components: in training and in inference."""
 
     training: int
     inference: int
@@ -250,10 +250,11 @@ class LaunchPlan:
 
     def _teams(self, feedback: Feedback, way: Way) -> Launch:
         work, labels = self._work(feedback), [self._steps.population(p).label for p in feedback.populations]
-        weights = work["listed"] + work["valued"] if way == "forward" else work["back"]
+        kind, listed = ("valued", work["listed"]) if way == "forward" else ("back", 0)
         bytes_ = sum(self._walked_bytes(p) for p in feedback.populations)
         neurons = sum(self._steps.neurons(p) for p in feedback.populations)
-        return Launch("feedback", way, ", ".join(labels), bytes_, neurons=neurons, levels=work["levels"], weights=weights)
+        sizes = {"depth": work[f"{kind}_rows"], "weights": work[kind], "listed": listed}
+        return Launch("feedback", way, ", ".join(labels), bytes_, neurons=neurons, levels=work["levels"], **sizes)
 
     def _walked_bytes(self, population: str) -> int:
         """Bytes of a row: sums in, and histories or deltas out (or in, on the way back)."""
@@ -274,7 +275,7 @@ class LaunchPlan:
             limits.received(source),
             f"d_{recurrence.target}",
             1 if self._steps.rounds_forward else 2,
-            # Weights of float16 are more than one part of bfloat16 holds.
+            # A float16 weight does not fit into one bfloat16 number.
             1 if self._steps.half == "BFloat16" else 2,
             trains and bool(returning),
             feedback.name,

@@ -29,7 +29,7 @@ class Feedback:
     populations
         Populations of the component, in the order of the program.
     forward, backward
-        When each of them runs; in the forward pass, a limited source's choice of spikes is scheduled like a population.
+        Schedule of each direction; in the forward pass, a limited source's choice of spikes is scheduled like a population.
     limits
         Sources in the component with a limited number of spikes.
     """
@@ -49,7 +49,7 @@ class Walk:
 
     @property
     def populations(self) -> tuple[str, ...]:
-        """All of the component."""
+        """All populations of the component."""
         return (self.population,)
 
 
@@ -73,7 +73,7 @@ class RecurrentLoop:
 
     @property
     def populations(self) -> tuple[str, ...]:
-        """All of the component."""
+        """All populations of the component."""
         return (self.population,)
 
 
@@ -91,7 +91,7 @@ class KernelOrder:
     Attributes
     ----------
     components
-        In the order of the forward pass.
+        The components, in the order of the forward pass.
     """
 
     def __init__(self, program: StepProgram) -> None:

@@ -3,6 +3,7 @@
 #include <popops/codelets.hpp>
 #include <poplin/codelets.hpp>
 #include <poprand/codelets.hpp>
+#include <popsparse/codelets.hpp>
 
 #include "builtin.hpp"
 
@@ -10,3 +11,4 @@ void popops::addCodelets(poplar::Graph &graph) { poplibs::addLibrary(graph, "pop
 void poplin::addCodelets(poplar::Graph &graph) { poplibs::addLibrary(graph, "poplin"); }
 void popnn::addCodelets(poplar::Graph &graph) { poplibs::addLibrary(graph, "popnn"); }
 void poprand::addCodelets(poplar::Graph &graph) { poplibs::addLibrary(graph, "poprand"); }
+void popsparse::addCodelets(poplar::Graph &graph) { poplibs::addLibrary(graph, "popsparse"); }

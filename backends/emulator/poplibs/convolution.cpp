@@ -3,6 +3,7 @@
 
 #include <popops/ElementWise.hpp>
 #include <popops/Pad.hpp>
+#include <popops/Reduce.hpp>
 #include <popops/ScaledAdd.hpp>
 #include <poputil/TileMapping.hpp>
 #include <poputil/exceptions.hpp>
@@ -207,6 +208,63 @@ void convolutionWeightUpdate(Graph &graph, const Tensor &zDeltas, const Tensor &
                              float scale, Sequence &prog, const DebugContext &context, const OptionFlags &options, PlanningCache *cache) {
   const Tensor deltas = calculateWeightDeltas(graph, zDeltas, activations, params, prog, context, options, cache);
   popops::scaledAddTo(graph, weights, deltas, scale, prog, DebugContext(context, "weightUpdate"));
+}
+
+void convolutionWeightUpdate(Graph &graph, const Tensor &zDeltas, const Tensor &weights, const Tensor &activations, const ConvParams &params,
+                             const Tensor &scale, Sequence &prog, const DebugContext &context, const OptionFlags &options, PlanningCache *cache) {
+  const Tensor deltas = calculateWeightDeltas(graph, zDeltas, activations, params, prog, context, options, cache);
+  popops::scaledAddTo(graph, weights, deltas, scale, prog, DebugContext(context, "weightUpdate"));
+}
+
+Tensor createConvOutput(Graph &graph, const ConvParams &params, const DebugContext &context, const OptionFlags &, PlanningCache *) {
+  const std::string name = contextName(context, "convOutput");
+  requireParams(params, name);
+  return mapped(graph, params.outputType, joined({params.batchSize, params.getNumOutputChans()}, params.getOutputFieldShape()), name);
+}
+
+void convolutionWithOutput(Graph &graph, const Tensor &in, const Tensor &weights, const Tensor &out, const ConvParams &params,
+                           bool transposeAndFlipWeights, Sequence &prog, const DebugContext &context, const OptionFlags &options,
+                           PlanningCache *cache) {
+  const Tensor result = convolution(graph, in, weights, params, transposeAndFlipWeights, prog, context, options, cache);
+  requireShape(out, result.shape(), contextName(context, "convolution") + ": the output");
+  prog.add(poplar::program::Copy(result, out, false, context));
+}
+
+void weightsTransposeChansFlipXY(Graph &graph, const Tensor &weightsIn, const Tensor &weightsOut, Sequence &prog, const DebugContext &context,
+                                 const OptionFlags &) {
+  requireLibrary(graph, "poplin");
+  if (weightsIn.rank() < 3)
+    throw poputil::poplibs_error("weightsTransposeChansFlipXY: weights of shape " + weightsIn.shapeToString());
+  Tensor turned = weightsIn.dimShufflePartial({1, 2}, {2, 1});
+  for (unsigned dim = 3; dim < turned.rank(); ++dim)
+    turned = turned.reverse(dim);
+  requireShape(weightsOut, turned.shape(), "weightsTransposeChansFlipXY: the output");
+  prog.add(poplar::program::Copy(turned, weightsOut, false, context));
+}
+
+namespace {
+
+Tensor biasDeltas(Graph &graph, const Tensor &zDeltas, const Tensor &biases, Sequence &prog, const DebugContext &context) {
+  requireLibrary(graph, "poplin");
+  addLibrary(graph, "popops");
+  if (zDeltas.rank() < 2 || biases.numElements() != zDeltas.dim(1))
+    throw poputil::poplibs_error("convolutionBiasUpdate: " + biases.shapeToString() + " biases for gradients of shape " + zDeltas.shapeToString());
+  Shape dims{0};
+  for (unsigned dim = 2; dim < zDeltas.rank(); ++dim)
+    dims.push_back(dim);
+  return popops::reduce(graph, zDeltas, biases.elementType(), dims, popops::ReduceParams(popops::Operation::ADD), prog,
+                        DebugContext(context, "biasDeltas"));
+}
+
+} // namespace
+
+void convolutionBiasUpdate(Graph &graph, const Tensor &zDeltas, const Tensor &biases, float scale, const OptionFlags &, Sequence &prog,
+                           const DebugContext &context) {
+  popops::scaledAddTo(graph, biases.flatten(), biasDeltas(graph, zDeltas, biases, prog, context), scale, prog, DebugContext(context, "biasUpdate"));
+}
+void convolutionBiasUpdate(Graph &graph, const Tensor &zDeltas, const Tensor &biases, const Tensor &scale, const OptionFlags &, Sequence &prog,
+                           const DebugContext &context) {
+  popops::scaledAddTo(graph, biases.flatten(), biasDeltas(graph, zDeltas, biases, prog, context), scale, prog, DebugContext(context, "biasUpdate"));
 }
 
 } // namespace poplin

@@ -5,6 +5,8 @@
 #include <cstring>
 #include <limits>
 
+#include "../src/halves.hpp"
+
 namespace poplibs {
 
 using popops::expr::BinaryOpType;
@@ -21,7 +23,11 @@ union Register {
   std::int64_t integer[block];
 };
 
-float rounded(Type type, float x) { return type == poplar::HALF ? float(half(x)) : x; }
+/// To the precision of a type: once for a block, as a single conversion costs more than most operations.
+void roundTo(Type type, float *values, std::size_t n) {
+  if (type == poplar::HALF)
+    poplar::core::roundToHalf(values, n);
+}
 
 std::int64_t wrapped(Type type, std::int64_t x) {
   switch (type.id()) {
@@ -65,7 +71,7 @@ void load(Register &to, Type type, const char *from, std::size_t n) {
   case poplar::FLOAT.id():
     return loadAs<float>(to.real, from, n);
   case poplar::HALF.id():
-    return loadAs<half>(to.real, from, n);
+    return poplar::core::widen(from, to.real, n);
   case poplar::BOOL.id():
   case poplar::UNSIGNED_CHAR.id():
     return loadAs<std::uint8_t>(to.integer, from, n);
@@ -89,7 +95,7 @@ void store(char *to, Type type, const Register &from, std::size_t n) {
   if (type == poplar::FLOAT)
     storeAs<float>(to, from.real, n);
   else if (type == poplar::HALF)
-    storeAs<half>(to, from.real, n);
+    poplar::core::narrow(from.real, to, n);
   else if (type.size() == 1)
     storeAs<std::uint8_t>(to, from.integer, n);
   else if (type.size() == 2)
@@ -297,25 +303,29 @@ template <class F> void each(std::size_t n, F &&f) {
 }
 
 void castRegister(const Instruction &in, Register &to, const Register &from, std::size_t n) {
-  if (isReal(in.from) && isReal(in.type))
-    each(n, [&](std::size_t i) { to.real[i] = rounded(in.type, from.real[i]); });
-  else if (isReal(in.from))
+  if (isReal(in.from) && isReal(in.type)) {
+    each(n, [&](std::size_t i) { to.real[i] = from.real[i]; });
+    roundTo(in.type, to.real, n);
+  } else if (isReal(in.from)) {
     each(n, [&](std::size_t i) {
       to.integer[i] = in.type == poplar::BOOL ? from.real[i] != 0 : wrapped(in.type, std::int64_t(from.real[i]));
     });
-  else if (isReal(in.type))
+  } else if (isReal(in.type)) {
     each(n, [&](std::size_t i) {
-      to.real[i] = rounded(in.type, in.from == poplar::UNSIGNED_LONGLONG ? float(std::uint64_t(from.integer[i])) : float(from.integer[i]));
+      to.real[i] = in.from == poplar::UNSIGNED_LONGLONG ? float(std::uint64_t(from.integer[i])) : float(from.integer[i]);
     });
-  else
+    roundTo(in.type, to.real, n);
+  } else {
     each(n, [&](std::size_t i) { to.integer[i] = wrapped(in.type, from.integer[i]); });
+  }
 }
 
 void unary(const Instruction &in, Register &to, const Register &a, std::size_t n) {
   const UnaryOpType op = UnaryOpType(in.op);
-  if (isReal(in.type))
-    each(n, [&](std::size_t i) { to.real[i] = rounded(in.type, unaryReal(op, a.real[i])); });
-  else if (isReal(in.from))
+  if (isReal(in.type)) {
+    each(n, [&](std::size_t i) { to.real[i] = unaryReal(op, a.real[i]); });
+    roundTo(in.type, to.real, n);
+  } else if (isReal(in.from))
     each(n, [&](std::size_t i) { to.integer[i] = unaryTest(op, a.real[i]); });
   else if (op == UnaryOpType::IS_FINITE)
     each(n, [&](std::size_t i) { to.integer[i] = 1; });
@@ -323,6 +333,24 @@ void unary(const Instruction &in, Register &to, const Register &a, std::size_t n
     each(n, [&](std::size_t i) { to.integer[i] = 0; });
   else
     each(n, [&](std::size_t i) { to.integer[i] = wrapped(in.type, unaryInteger(op, in.from, a.integer[i])); });
+}
+
+/// The operation is chosen once for a block where it is a usual one.
+void binaryReals(const Instruction &in, float *to, const float *a, const float *b, std::size_t n) {
+  switch (BinaryOpType(in.op)) {
+  case BinaryOpType::ADD:
+    each(n, [&](std::size_t i) { to[i] = a[i] + b[i]; });
+    break;
+  case BinaryOpType::SUBTRACT:
+    each(n, [&](std::size_t i) { to[i] = a[i] - b[i]; });
+    break;
+  case BinaryOpType::MULTIPLY:
+    each(n, [&](std::size_t i) { to[i] = a[i] * b[i]; });
+    break;
+  default:
+    each(n, [&](std::size_t i) { to[i] = binaryReal(BinaryOpType(in.op), a[i], b[i]); });
+  }
+  roundTo(in.type, to, n);
 }
 
 bool isTest(BinaryOpType op) {
@@ -340,7 +368,7 @@ void binary(const Instruction &in, Register &to, const Register &a, const Regist
   else if (isTest(op))
     each(n, [&](std::size_t i) { to.integer[i] = binaryTest(op, a.integer[i], b.integer[i]); });
   else if (isReal(in.type))
-    each(n, [&](std::size_t i) { to.real[i] = rounded(in.type, binaryReal(op, a.real[i], b.real[i])); });
+    binaryReals(in, to.real, a.real, b.real, n);
   else
     each(n, [&](std::size_t i) { to.integer[i] = wrapped(in.type, binaryInteger(op, in.type, a.integer[i], b.integer[i])); });
 }

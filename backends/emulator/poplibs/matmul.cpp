@@ -8,7 +8,9 @@
 #include <poputil/exceptions.hpp>
 
 #include "elementwise.hpp"
+#include "../src/halves.hpp"
 #include "evaluate.hpp"
+#include "product.hpp"
 #include "reduce.hpp"
 
 namespace poplibs {
@@ -24,36 +26,25 @@ struct Block {
 };
 template <class Archive> void describe(Archive &a, Block &b) { a(b.m)(b.k)(b.n)(b.in)(b.out); }
 
-void multiply(const Block &b, const float *x, const float *y, float *row, char *out) {
-  for (std::size_t i = 0; i < b.m; ++i) {
-    std::fill(row, row + b.n, 0.f);
-    for (std::size_t p = 0; p < b.k; ++p) {
-      const float factor = x[i * b.k + p];
-      const float *line = y + p * b.n;
-      for (std::size_t j = 0; j < b.n; ++j)
-        row[j] += factor * line[j];
-    }
-    if (b.out == poplar::FLOAT)
-      std::copy(row, row + b.n, reinterpret_cast<float *>(out) + i * b.n);
-    else
-      std::transform(row, row + b.n, reinterpret_cast<half *>(out) + i * b.n, [](float value) { return half(value); });
-  }
-}
-
-/// Halves as floats, each once: without instructions for them a conversion costs far more than a product.
-const float *widened(const half *values, std::size_t n, std::vector<float> &buffer) {
-  buffer.assign(values, values + n);
+/// Halves as floats, each once.
+const float *asFloats(const Slot &slot, Type type, std::size_t n, std::vector<float> &buffer) {
+  if (type == poplar::FLOAT)
+    return slot.as<float>();
+  buffer.resize(std::max(buffer.size(), n));
+  poplar::core::widen(slot.data, buffer.data(), n);
   return buffer.data();
 }
 
 void runBlock(const State &state) {
   const Block &b = *static_cast<const Block *>(state.shared);
-  thread_local std::vector<float> row, left, right;
-  row.resize(std::max<std::size_t>(row.size(), b.n));
-  if (b.in == poplar::FLOAT)
-    return multiply(b, state.slots[1].as<float>(), state.slots[2].as<float>(), row.data(), state.slots[0].data);
-  multiply(b, widened(state.slots[1].as<half>(), std::size_t(b.m) * b.k, left), widened(state.slots[2].as<half>(), std::size_t(b.k) * b.n, right),
-           row.data(), state.slots[0].data);
+  const std::size_t m = b.m, k = b.k, n = b.n;
+  thread_local std::vector<float> left, right, product;
+  const float *x = asFloats(state.slots[1], b.in, m * k, left), *y = asFloats(state.slots[2], b.in, k * n, right);
+  if (b.out == poplar::FLOAT)
+    return multiplyBlock(x, y, state.slots[0].as<float>(), m, k, n);
+  product.resize(std::max(product.size(), m * n));
+  multiplyBlock(x, y, product.data(), m, k, n);
+  poplar::core::narrow(product.data(), state.slots[0].data, m * n);
 }
 
 /// Multiply-accumulates that a tile does in a cycle.

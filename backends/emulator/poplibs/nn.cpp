@@ -5,6 +5,7 @@
 
 #include <popops/Encoding.hpp>
 #include <popops/Reduce.hpp>
+#include <popops/Zero.hpp>
 #include <poputil/exceptions.hpp>
 
 #include "elementwise.hpp"
@@ -185,11 +186,10 @@ poplar::program::Program calcLoss(Graph &graph, const Tensor &modelOutputs, cons
   return prog;
 }
 
-poplar::program::Program calcLoss(Graph &graph, const Tensor &modelOutputs, const Tensor &expected, const Tensor &loss, const Tensor &deltas,
-                                  const Tensor &numCorrect, LossType lossType, const DebugContext &context) {
-  Sequence prog;
-  prog.add(calcLoss(graph, modelOutputs, expected, loss, deltas, lossType, context));
-  const std::string name = contextName(context, "calcLoss");
+namespace {
+
+/// Added to `numCorrect`.
+void countRight(Graph &graph, const Tensor &modelOutputs, const Tensor &expected, const Tensor &numCorrect, Sequence &prog, const std::string &name) {
   const Tensor best = argMax(graph, modelOutputs, prog, name + "/Best");
   const Tensor right = outputLike(graph, numCorrect.elementType(), best.shape(), {best}, name + "/Right");
   const Tensor classes = expected.shape() == modelOutputs.shape() ? argMax(graph, expected, prog, name + "/Expected") : expected.flatten();
@@ -199,6 +199,28 @@ poplar::program::Program calcLoss(Graph &graph, const Tensor &modelOutputs, cons
   reduceRows(graph, right.expand({0}), numCorrect.flatten(), popops::ReduceParams(popops::Operation::ADD, true), computeSets, 0, name + "/Correct");
   for (const poplar::ComputeSet &computeSet : computeSets)
     prog.add(poplar::program::Execute(computeSet));
+}
+
+} // namespace
+
+poplar::program::Program calcAccuracy(Graph &graph, const Tensor &modelOutputs, const Tensor &expected, const Tensor &numCorrect,
+                                      const DebugContext &context) {
+  requireLibrary(graph, "popnn");
+  const std::string name = contextName(context, "calcAccuracy");
+  if (modelOutputs.rank() != 2 || numCorrect.numElements() != 1)
+    throw poputil::poplibs_error(name + ": outputs of shape " + modelOutputs.shapeToString() + ", a count of shape " + numCorrect.shapeToString());
+  Sequence prog(name);
+  popops::zero(graph, numCorrect, prog, name);
+  countRight(graph, modelOutputs, expected, numCorrect, prog, name);
+  return prog;
+}
+
+poplar::program::Program calcLoss(Graph &graph, const Tensor &modelOutputs, const Tensor &expected, const Tensor &loss, const Tensor &deltas,
+                                  const Tensor &numCorrect, LossType lossType, const DebugContext &context) {
+  Sequence prog;
+  prog.add(calcLoss(graph, modelOutputs, expected, loss, deltas, lossType, context));
+  const std::string name = contextName(context, "calcLoss");
+  countRight(graph, modelOutputs, expected, numCorrect, prog, name);
   return prog;
 }
 

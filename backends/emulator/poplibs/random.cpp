@@ -151,6 +151,25 @@ Tensor dropout(Graph &graph, const Tensor *masterSeed, std::uint32_t seedModifie
   return out;
 }
 
+Tensor shapedDropout(Graph &graph, const Tensor *masterSeed, std::uint32_t seedModifier, const Tensor &in, const Tensor &reference,
+                     double keepProbability, double scale, Sequence &prog, const DebugContext &context) {
+  return dropout(graph, masterSeed, seedModifier, in, reference, keepProbability, scale, prog, contextName(context, "shapedDropout"));
+}
+
+Tensor logUniform(Graph &graph, const Tensor *masterSeed, std::uint32_t seedModifier, const Tensor &reference, const Type &outType, double minVal,
+                  double maxVal, Sequence &prog, double base, const DebugContext &context) {
+  const std::string name = contextName(context, "logUniform");
+  if (minVal < 1 || maxVal <= minVal || base <= 1 || !isReal(outType))
+    throw poputil::poplibs_error(name + ": numbers of type " + outType.toString() + " from " + std::to_string(minVal) + " to " + std::to_string(maxVal) +
+                                 ", base " + std::to_string(base));
+  // The base of the logarithm cancels out.
+  const Tensor logs = uniform(graph, masterSeed, seedModifier, reference, poplar::FLOAT, std::log(minVal), std::log(maxVal), prog, name);
+  const Tensor out = outputLike(graph, outType, reference.shape(), {reference}, name + "/Out");
+  using namespace popops::expr;
+  mapTo(graph, Cast(Exp(_1), outType), {logs}, out, prog, name);
+  return out;
+}
+
 void setSeed(Graph &, const Tensor &, std::uint32_t, Sequence &, const DebugContext &) {}
 
 } // namespace poprand

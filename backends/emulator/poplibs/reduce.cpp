@@ -6,10 +6,12 @@
 #include <cstring>
 #include <limits>
 #include <map>
+#include <numeric>
 
 #include <poputil/TileMapping.hpp>
 #include <poputil/exceptions.hpp>
 
+#include "../src/halves.hpp"
 #include "evaluate.hpp"
 
 namespace poplibs {
@@ -107,20 +109,34 @@ double combine(Operation op, double a, double b) {
   return std::isinf(high) ? high : high + std::log(std::exp(a - high) + std::exp(b - high));
 }
 
-/// Floats are accumulated in float, as the vertices of an IPU do; integers exactly.
+/// In float, as the vertices of an IPU do.
+float accumulateReals(const RowLengths &rows, const char *from, std::size_t n) {
+  constexpr std::size_t block = 128;
+  float buffer[block], value = float(identity(rows.op));
+  for (std::size_t begin = 0; begin < n; begin += block) {
+    const std::size_t size = std::min(block, n - begin);
+    const float *x = reinterpret_cast<const float *>(from) + begin;
+    if (rows.in == poplar::HALF) {
+      poplar::core::widen(from + 2 * begin, buffer, size);
+      x = buffer;
+    }
+    if (rows.op == Operation::ADD)
+      value = std::accumulate(x, x + size, value);
+    else
+      for (std::size_t i = 0; i < size; ++i)
+        value = float(combine(rows.op, value, x[i]));
+  }
+  return value;
+}
+
+/// Integers are accumulated exactly.
 double accumulate(const RowLengths &rows, const Slot &in, std::uint32_t begin, std::uint32_t end) {
   const std::size_t bytes = rows.in.size();
-  if (rows.in == poplar::FLOAT && rows.op == Operation::ADD) {
-    float sum = 0;
-    for (std::uint32_t i = begin; i < end; ++i)
-      sum += in.as<float>()[i];
-    return sum;
-  }
+  if (isReal(rows.in))
+    return accumulateReals(rows, in.data + begin * bytes, end - begin);
   double value = identity(rows.op);
   for (std::uint32_t i = begin; i < end; ++i) {
     value = combine(rows.op, value, readElement(rows.in, in.data + i * bytes));
-    if (isReal(rows.in))
-      value = float(value);
   }
   return value;
 }

@@ -9,6 +9,7 @@
 #include <popnn/Loss.hpp>
 #include <popops/Sort.hpp>
 #include <popops/TopK.hpp>
+#include <poputil/TileMapping.hpp>
 #include <poputil/exceptions.hpp>
 
 #include "elementwise.hpp"
@@ -129,6 +130,12 @@ namespace {
 Tensor asRows(const Tensor &t) { return t.reshape({t.numElements() / std::max<std::size_t>(1, t.dim(t.rank() - 1)), t.dim(t.rank() - 1)}); }
 
 } // namespace
+
+Tensor createTopKInput(Graph &graph, const Type &type, const std::vector<std::size_t> &shape, const DebugContext &context) {
+  const Tensor t = graph.addVariable(type, shape, contextName(context, "topKInput"));
+  poputil::mapTensorLinearly(graph, t);
+  return t;
+}
 
 std::pair<Tensor, Tensor> topKWithPermutation(Graph &graph, Sequence &prog, const Tensor &t, const TopKParams &params,
                                               const DebugContext &context, const OptionFlags &) {

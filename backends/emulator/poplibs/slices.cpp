@@ -8,6 +8,7 @@
 #include <poputil/TileMapping.hpp>
 #include <poputil/exceptions.hpp>
 
+#include "../src/halves.hpp"
 #include "elementwise.hpp"
 #include "evaluate.hpp"
 
@@ -33,6 +34,23 @@ template <class T> void combineRow(SliceKind kind, T *to, const T *from, std::si
     to[i] = kind == SliceKind::Add ? T(to[i] + T(scale * float(from[i]))) : std::max(to[i], from[i]);
 }
 
+/// Every step is rounded to half, as one by one.
+void combineHalves(SliceKind kind, char *to, const char *from, std::size_t n, float scale) {
+  constexpr std::size_t block = 128;
+  float sum[block], term[block];
+  for (std::size_t begin = 0; begin < n; begin += block) {
+    const std::size_t size = std::min(block, n - begin);
+    poplar::core::widen(to + 2 * begin, sum, size);
+    poplar::core::widen(from + 2 * begin, term, size);
+    for (std::size_t i = 0; i < size && kind == SliceKind::Add; ++i)
+      term[i] *= scale;
+    poplar::core::roundToHalf(term, size);
+    for (std::size_t i = 0; i < size; ++i)
+      sum[i] = kind == SliceKind::Add ? sum[i] + term[i] : std::max(sum[i], term[i]);
+    poplar::core::narrow(sum, to + 2 * begin, size);
+  }
+}
+
 template <class T> void addIntegers(T *to, const T *from, std::size_t n) {
   for (std::size_t i = 0; i < n; ++i)
     to[i] = T(to[i] + from[i]);
@@ -44,7 +62,7 @@ void updateRow(const Slicing &s, char *to, const char *from, float scale) {
   else if (s.type == poplar::FLOAT)
     combineRow(s.kind, reinterpret_cast<float *>(to), reinterpret_cast<const float *>(from), s.width, scale);
   else if (s.type == poplar::HALF)
-    combineRow(s.kind, reinterpret_cast<half *>(to), reinterpret_cast<const half *>(from), s.width, scale);
+    combineHalves(s.kind, to, from, s.width, scale);
   else if (s.kind == SliceKind::Max)
     combineRow(s.kind, reinterpret_cast<std::int32_t *>(to), reinterpret_cast<const std::int32_t *>(from), s.width, 1);
   else

@@ -1,1 +1,1 @@
-"""The vertices of the emitted Poplar program, one kind a file."""
+"""The vertices of the emitted Poplar program, one kind per file."""

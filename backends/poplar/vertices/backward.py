@@ -23,10 +23,10 @@ from snnc.backends.poplar.vertices.links import (
 from snnc.backends.poplar.vertices.recompute import half_slots, saved_slot, state_slots
 from snnc.compiler.ir.step_operations import NeuronAdjoint, RecordAdjoint
 from snnc.compiler.ir.step_program import ConnectionInfo, PopulationInfo
+from snnc.compiler.tiles.codelets.block_code import BackwardCode, BlockCode, backward_code, half_states
+from snnc.compiler.tiles.codelets.block_vertices import backward, sends_deltas, sends_halves, source_gradient, weight_round
 from snnc.compiler.tiles.indexed.tables import TableForm
-from snnc.compiler.tiles.network import Link
-from snnc.compiler.tiles.vertices.block_code import BackwardCode, BlockCode, backward_code, half_states
-from snnc.compiler.tiles.vertices.block_vertices import backward, sends_deltas, sends_halves, source_gradient, weight_round
+from snnc.compiler.tiles.mapped.network import Link
 from snnc.compiler.tiles.vertices.loops import LoopsByPlace
 
 
@@ -96,7 +96,7 @@ def _add_adjoint(net: PoplarNetwork, assembly: Assembly, population: PopulationI
 def _deltas(
     assembly: Assembly, population: PopulationInfo, links: Sequence[Incoming], code: BackwardCode, values: Values, stores: list[Body]
 ) -> list[Body]:
-    """Gradients of currents, for the block itself and for its sources; return what is stored for the latter."""
+    """Add gradients of currents, for the block itself and for its sources; return the variables stored for the sources."""
     sent: list[Body] = []
     for port in code.ports:
         current = population.ports[port]
@@ -106,15 +106,17 @@ def _deltas(
         if sends_deltas(links, port):
             half = sends_halves(links, port)
             made = f'layout.{"half_" if half else ""}matrix({population.id}, "d_{current}")'
-            values[f"sent{port}"] = f"Layout::own({assembly.variable('Matrix', f'd_{current}', made, 'the same, for its sources')}, b)"
+            values[f"sent{port}"] = (
+                f"Layout::own({assembly.variable('Matrix', f'd_{current}', made, 'the same gradient, for its sources')}, b)"
+            )
             sent.append({"name": f"sent{port}[c * samples + s]", "value": f"d_i{port}"})
     return sent
 
 
 def _shown(assembly: Assembly, population: PopulationInfo, neurons: int, code: BackwardCode, values: Values, stores: list[Body]) -> None:
-    """Keep the gradient of a current of all steps, for a caller that reads it."""
+    """Store the gradient of a current at all steps, for a caller that reads it."""
     (port,), name = code.ports, f"d_{population.id}"
-    cells = assembly.cells(population.id, name, "STEPS", f"gradient of what {population.label} reads")
+    cells = assembly.cells(population.id, name, "STEPS", f"gradient of the values that {population.label} reads")
     values[f"shown{port}"] = f"{cells}[b.index]"
     stores.append({"name": f"shown{port}[(static_cast<unsigned long>(s) * steps + t) * count + c]", "value": f"d_i{port}"})
     shape, order = f"{{STEPS, BATCH, {neurons}}}", f"order_of_records({population.id}, STEPS, BATCH)"
@@ -167,7 +169,7 @@ def _parameter_sums(code: BackwardCode, values: Values, zeros: list[Body]) -> li
 def _stored(
     net: PoplarNetwork, population: PopulationInfo, step: NeuronAdjoint, values: Values, places: dict[str, str], code: BlockCode
 ) -> tuple[list[Body], list[Body]]:
-    """States and saved values of the forward pass that the adjoint reads; return where they lie in this step, and loads of half numbers."""
+    """States and saved values of the forward pass that the adjoint reads; return their places in this step, and loads of half numbers."""
     pointers: list[Body] = []
     past: list[Body] = []
     halves = half_states(net.layers[population.id])
@@ -222,7 +224,7 @@ def _outputs(
 def _record_delays(
     net: PoplarNetwork, assembly: Assembly, population: PopulationInfo, buffer: str, index: int, values: Values
 ) -> list[int]:
-    """Steps by which records of an output that the loss reads are late."""
+    """Delays in steps of the records of an output that the loss reads."""
     delays = []
     for op in net.program.backward:
         if isinstance(op, RecordAdjoint) and op.source.buffer == buffer and op.output == net.program.loss_output:
@@ -257,7 +259,8 @@ def _add_source_gradient(net: PoplarNetwork, assembly: Assembly, population: Pop
         tables = net.indexed[connection.id].source if link.indexed is not None else None
         forms.append((link, None if tables is None else tables.form))
         values |= _outgoing_values(net, index, connection, *forms[-1])
-        times = {0: "", 1: f"*weight{index} * "}.get(link.weight_elements, f"weight{index}[c] * ")
+        one = f"static_cast<float>(weight{index}[c]) * " if link.half else f"weight{index}[c] * "
+        times = {0: "", 1: f"*weight{index} * "}.get(link.weight_elements, one)
         outgoing.append(
             {
                 "index": index,
@@ -278,7 +281,7 @@ def _add_source_gradient(net: PoplarNetwork, assembly: Assembly, population: Pop
 
 
 def _source_counts(loops: LoopsByPlace, body: Body) -> Body:
-    """Statements that count the cycles of a connection out of the block; those of a tile with one sample are others."""
+    """Statements that count the cycles of a connection out of the block, for tiles with several samples and with one."""
     index = body["index"]
     texts = {**BLOCK, **TRIPS, "outputs": f"outputs{index}", "unaligned": "(aligned ? 0u : 1u)"}
     if body["template"] == "maximum":

@@ -9,7 +9,7 @@ from snnc.backends.codegen.printing import c_assignments, c_literal
 from snnc.backends.poplar.parts import Body
 from snnc.compiler.losses.composed import Composed
 from snnc.compiler.losses.term import Term
-from snnc.compiler.tiles.losses import LossShape, ScoreSlot
+from snnc.compiler.tiles.mapped.losses import LossShape, ScoreSlot
 
 
 def composed_context(loss: Composed, shape: LossShape, batch: int, steps: int, workers: int) -> Body:

@@ -28,5 +28,5 @@ def counted(loops: Iterable[Loop], texts: Texts = BLOCK) -> list[str]:
 
 
 def counts(vertex: VertexSpec, place: Place | None = None, **texts: str) -> list[str]:
-    """Return such statements for the loops of `vertex` at `place`: a filter of templates, which pass C++ expressions by amount."""
+    """Return such statements for the loops of `vertex` at `place`; templates use this as a filter and pass C++ expressions by amount."""
     return counted(vertex.by_place[place], texts)

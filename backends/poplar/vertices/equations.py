@@ -43,7 +43,7 @@ def load(place: str) -> str:
 
 
 def recall(place: str, offset: Expression) -> str:
-    """C++ of the values from `place` on, which are stored as half numbers after `offset` was subtracted."""
+    """C++ of the values from `place` on that are stored as half numbers, after subtraction of `offset`."""
     stored = f"recall<Real>(&{place})"
     return stored if offset == Number(0.0) else f"{stored} + {_text(offset)}"
 
@@ -64,7 +64,7 @@ def equations(assignments: Iterable[Assignment]) -> list[dict[str, str]]:
 
 
 def _text(expression: Expression) -> str:
-    """C++ of a value, in parentheses where it has an operator."""
+    """C++ of a value, in parentheses if it has an operator."""
     match expression:
         case Number(value):
             return f"splat<Real>({c_literal(value)})"

@@ -1,4 +1,4 @@
-"""A caller's loss: the adjoint of the output comes from outside, and gradients are summed for the caller instead of updating parameters."""
+"""A caller's loss: the caller gives the adjoint of the output, and gradients are summed for the caller instead of updating parameters."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from snnc.compiler.ir.step_program import OutputInfo
 from snnc.compiler.tiles.vertices.parameter_vertices import sum_private
 
 SUM: Final = "sum_gradients"
-"""The compute set with the last sums of gradients, which replaces the update."""
+"""Compute set with the last sums of gradients, instead of the update."""
 SUM_TITLE: Final = "U1 gradients"
 
 
@@ -22,7 +22,7 @@ def sum_for_update(net: PoplarNetwork, assembly: Assembly) -> None:
             values = {f.name: f.value for f in loop.fields}
             fields = connected(vertex, {"sums": values["gradient"], **{name: values[name] for name in ("others", "count", "parts")}})
             loops[index] = VertexLoop(loop.comment, loop.item_type, loop.item, loop.range, SUM, class_name(vertex), loop.tile, fields)
-    assembly.variable("Tensor", "rates", 'layout.on_tile(poplar::FLOAT, {2}, "nothing", 0)', "connected where there is nothing to add")
+    assembly.variable("Tensor", "rates", 'layout.on_tile(poplar::FLOAT, {2}, "nothing", 0)', "empty input for sums without addends")
 
 
 def population_of(net: PoplarNetwork, output: OutputInfo) -> str:
@@ -40,7 +40,7 @@ def add_external(net: PoplarNetwork, assembly: Assembly) -> None:
     sum_for_update(net, assembly)
     population, adjoint = population_of(net, _output(net)), adjoint_name(net)
     # The interface reads a loss after each step. The caller's loss is not known to the program, so this one stays 0.
-    assembly.variable("Tensor", "loss", 'layout.on_tile(poplar::FLOAT, {1}, "loss", 0)', "nothing is added to it")
+    assembly.variable("Tensor", "loss", 'layout.on_tile(poplar::FLOAT, {1}, "loss", 0)', "always zero")
     assembly.tensor("RESULT", "loss", "{1}", "loss", "{}", True)
     shape, order = f"{{STEPS, BATCH, {net.neurons[population]}}}", f"order_of_records({population}, STEPS, BATCH)"
     assembly.tensors.append(f'adjoint_input("{adjoint}", {shape}, {adjoint}.all, {order}, load_labels);')

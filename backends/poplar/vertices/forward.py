@@ -15,18 +15,18 @@ from snnc.backends.poplar.vertices.recompute import KEPT, half_slots, saved_slot
 from snnc.compiler.ir.step_operations import NeuronStep
 from snnc.compiler.ir.step_program import PopulationInfo
 from snnc.compiler.lowering.gradient_support import argument_name
-from snnc.compiler.tiles.network import Layer
-from snnc.compiler.tiles.vertices.block_code import forward_code, half_states
-from snnc.compiler.tiles.vertices.block_vertices import forward, gather
+from snnc.compiler.tiles.codelets.block_code import forward_code, half_states
+from snnc.compiler.tiles.codelets.block_vertices import forward, gather
+from snnc.compiler.tiles.mapped.network import Layer
 from snnc.compiler.tiles.vertices.loops import LoopsByPlace
 from snnc.compiler.tiles.vertices.vertex_spec import VertexSpec
 
 TITLES: Final = {
-    "forward": "One step: currents, equations, what is sent and recorded.",
-    "gather": "Adds a further window to the currents.",
-    "backward": "The adjoint of one step, and what it adds to gradients.",
-    "source_gradient": "Adds what the targets' deltas mean for the outputs of the block.",
-    "weight_round": "Adds a further window to the weight gradients.",
+    "forward": "One step: currents, neuron equations, sent and recorded outputs.",
+    "gather": "Adds the spikes of a further window to the currents.",
+    "backward": "Adjoint of one step, and its contributions to the gradients.",
+    "source_gradient": "Propagates the targets' deltas to the gradients of the block's outputs.",
+    "weight_round": "Adds the entries of a further window to the weight gradients.",
 }
 """Comments of the vertices of blocks."""
 
@@ -48,7 +48,7 @@ def add_to_blocks(
 
 
 def clock_values(net: PoplarNetwork, population: str, *, forward: bool) -> Values:
-    """The time and the data of a block's vertex."""
+    """Return the fields that locate a block's vertex in time, and its sizes."""
     return {
         "k": "second_clock[b.tile]",
         "stage": (net.forward_stages if forward else net.stages)[population],
@@ -60,7 +60,7 @@ def clock_values(net: PoplarNetwork, population: str, *, forward: bool) -> Value
 
 
 def first_value(layer: Layer, *, always: bool = False) -> Values:
-    """The block's first neuron, where a connection needs it."""
+    """Return the field of the block's first neuron, if a connection needs it."""
     return {"first": "b.first"} if always or any(link.one_to_one for link in layer.incoming) else {}
 
 
@@ -109,7 +109,7 @@ def add_forward(net: PoplarNetwork, assembly: Assembly, population: PopulationIn
 
 
 def _bits(net: PoplarNetwork, population: PopulationInfo, step: NeuronStep, output: int) -> Body:
-    """The word with the bits of neuron c of sample s, and these: of a spike, or of a neuron that receives gradient without one."""
+    """Return the word with the bits of neuron c of sample s, and the bits: for a spike, and for gradient without a spike."""
     kind, words, spike = net.mask_kind(net.stores[step.outputs[output]]), f"mask{output}[s * words{output}", f"o{output} != 0.0f"
     if kind == "SPIKES":
         return {"word": f"{words} + c / 32]", "bits": f"({spike} ? 0x80000000u : 0u) >> c % 32"}
@@ -131,7 +131,7 @@ def _ports(net: PoplarNetwork, assembly: Assembly, population: PopulationInfo, v
             starts.append(parameter_place(f"bias{index}_{n}", one))
         ports.append({"index": index, "assign": "+=" if rounds else "=", "start": " + ".join(starts) or "0.0f", "rounds": rounds})
         if rounds:
-            assembly.loop("start", zeroed(population.id, cells, "currents at zero"))
+            assembly.loop("start", zeroed(population.id, cells, "sets currents to zero"))
     return ports
 
 
@@ -158,7 +158,7 @@ def _states(
 def _halves(
     net: PoplarNetwork, assembly: Assembly, population: PopulationInfo, step: NeuronStep, values: Values, pointers: list[Body]
 ) -> list[Body]:
-    """The past of states as half numbers: what they are after each step, and before the first one that is kept."""
+    """The history of states as half numbers: their values after each step, and before the first stored step."""
     stores: list[Body] = []
     slots = f"{KEPT} + 1" if net.plan.segment else "STEPS + 1"
     first = f"t == 0 || *k % {net.plan.segment} < interval" if net.plan.segment else "t == 0"

@@ -13,13 +13,13 @@ from snnc.backends.poplar.vertices.links import Incoming
 from snnc.compiler.ir.plan import BusPlan
 from snnc.compiler.ir.step_program import ConnectionInfo, PopulationInfo
 from snnc.compiler.lowering.gradient_support import argument_name, support_bounds
-from snnc.compiler.tiles.network import Layer
-from snnc.compiler.tiles.vertices.block_code import BackwardCode
+from snnc.compiler.tiles.codelets.block_code import BackwardCode
+from snnc.compiler.tiles.mapped.network import Layer
 from snnc.compiler.tiles.vertices.gradient_vertices import gradient_window, reduce_partials, remember
 from snnc.compiler.tiles.vertices.loops import LoopsByPlace
 
 REDUCE: Final = "reduce_gradients"
-"""Compute set of the first stage of the reduction."""
+"""Compute set of the first stage of the sum."""
 
 
 def add_gradient_windows(net: PoplarNetwork, assembly: Assembly) -> None:
@@ -56,7 +56,9 @@ def _stage_one(assembly: Assembly, bus: BusPlan, links: Sequence[ConnectionInfo]
     assert bus.gradient is not None
     capacity = bus.gradient.capacity
     producers = ", ".join(f"{{{c.target}, {partial_name(c)}}}" for c in links)
-    assembly.variable("Producers", f"{bus.id}_producers", f"Producers({capacity}, {{{producers}}})", "whose partial products are added")
+    assembly.variable(
+        "Producers", f"{bus.id}_producers", f"Producers({capacity}, {{{producers}}})", "groups whose partial products are summed"
+    )
     reduced = assembly.variable(
         "Tensor",
         f"{bus.id}_reduced",
@@ -69,7 +71,7 @@ def _stage_one(assembly: Assembly, bus: BusPlan, links: Sequence[ConnectionInfo]
         "entries": "p.samples * p.entries",
         "producers": "p.producers",
     }
-    vertex, title = reduce_partials(net.costs), "Adds partial products of a window's entries."
+    vertex, title = reduce_partials(net.costs), "Sums the partial products of a window's entries."
     fields = connected(vertex, values)
     name = assembly.codelet(vertex, title, bus.id, fields)
     assembly.loop("reduction", VertexLoop(f"{bus.id}: {title}", "PartialSum", "p", f"{bus.id}_sums", REDUCE, name, "p.tile", fields))
@@ -79,11 +81,14 @@ def _stage_two(net: PoplarNetwork, assembly: Assembly, store: Store, bus: BusPla
     assert bus.gradient is not None
     relays = f"{store.buffer}_relays"
     counts = assembly.variable(
-        "Parts", f"{bus.id}_counts", f'layout.kept({relays}, poplar::UNSIGNED_INT, "{bus.id}_counts", 1)', "entries of the window before"
+        "Parts",
+        f"{bus.id}_counts",
+        f'layout.kept({relays}, poplar::UNSIGNED_INT, "{bus.id}_counts", 1)',
+        "number of entries in the previous window",
     )
     limited = net.limited(bus, backward=True)
     numbers = f"Layout::samples({bus.id}_support_number, r)"
-    vertex, title = remember(net.costs), "Remembers how many entries a window holds."
+    vertex, title = remember(net.costs), "Stores the number of entries of a window."
     fields = connected(vertex, {"samples": "r.samples", "number": numbers, "counts": f"{counts}[r.index]"})
     name = assembly.codelet(vertex, title, bus.id, fields)
     for compute_set in ("backward_neurons", "backward_rounds")[: 1 + limited]:
@@ -96,7 +101,7 @@ def _stage_two(net: PoplarNetwork, assembly: Assembly, store: Store, bus: BusPla
         "sums": f"sums_of({bus.id}_reduced, r)",
         "values": f"Layout::samples({bus.id}_back_values, r)",
     }
-    vertex, title = gradient_window(net.costs), "Adds the last sums of a window's gradients; workers share its entries."
+    vertex, title = gradient_window(net.costs), "Computes the last sums of a window's gradients; workers share its entries."
     fields = connected(vertex, values)
     name = assembly.codelet(vertex, title, bus.id, fields)
     for compute_set in ("relay_backward", "backward_next")[: 1 + limited]:
@@ -110,7 +115,10 @@ def window_variables(assembly: Assembly, store: Store, bus: BusPlan) -> None:
     """Declare the windows of the backward pass: neurons that receive gradient, and the previous iteration's gradients with their ids."""
     assert bus.gradient is not None
     relays, capacity = f"{store.buffer}_relays", bus.gradient.capacity
-    for part, comment in (("support", f"bus {bus.id}: what takes gradient"), ("back", f"bus {bus.id}: whose gradients come")):
+    for part, comment in (
+        ("support", f"bus {bus.id}: neurons that receive gradient"),
+        ("back", f"bus {bus.id}: neurons whose gradients return"),
+    ):
         ids, numbers = f"{bus.id}_{part}_ids", f"{bus.id}_{part}_number"
         assembly.variable("Tensor", ids, f'layout.window({relays}, {store.poplar_type}, "{ids}", {store.room(capacity)})', comment)
         assembly.variable("Tensor", numbers, f'layout.window({relays}, poplar::UNSIGNED_INT, "{numbers}", 2)', "spikes, entries")
@@ -123,7 +131,7 @@ def shown_body(net: PoplarNetwork, index: int, bus: BusPlan) -> Body:
     window = net.further.window(bus.id, forward=False)
     return {
         "index": index,
-        "comment": "The window.",
+        "comment": "Returned window.",
         "limited": window.limited,
         "requests": window.requesting_passes > 0,
     }
@@ -188,9 +196,9 @@ def returning_values(net: PoplarNetwork, buses: Sequence[BusPlan]) -> Values:
 
 
 def returning_bodies(layer: Layer, buses: Sequence[BusPlan], loops: LoopsByPlace, ahead: int) -> list[Body]:
-    """Return the template data of these windows; their gradients belong to the window that was shown `ahead` iterations earlier."""
+    """Return the template data of these windows; their gradients belong to the window shown `ahead` iterations earlier."""
     iteration = "iteration k + 1" if ahead else "this iteration"
-    comment = f"The gradient of what the targets read in {iteration}."
+    comment = f"Gradient of the values that the targets read in {iteration}."
     texts = {"windows": "samples", "searches": "searches", "own": "own"}
     return [
         {

@@ -9,12 +9,12 @@ from snnc.backends.codegen.printing import c_literal
 from snnc.backends.native.composed_loss import target_form
 from snnc.backends.poplar.errors import UnsupportedOnPoplarError
 from snnc.backends.poplar.network import PoplarNetwork
+from snnc.backends.poplar.parameters.updates import add_accumulation, rate_numbers, scaled, scheduled
 from snnc.backends.poplar.parts import Assembly, Body, VertexLoop, class_name, connected
 from snnc.backends.poplar.vertices.composed_loss import composed_context
-from snnc.backends.poplar.vertices.updates import add_accumulation, rate_numbers, scaled, scheduled
 from snnc.compiler.losses import Loss, MeanSquaredCount
 from snnc.compiler.losses.composed import Composed
-from snnc.compiler.tiles.losses import LossShape, loss_shape
+from snnc.compiler.tiles.mapped.losses import LossShape, loss_shape
 from snnc.compiler.tiles.vertices.loss_vertices import loss_scores, loss_sum, sample_loss
 from snnc.compiler.tiles.vertices.vertex_spec import VertexSpec
 
@@ -29,12 +29,12 @@ def loss_sets(net: PoplarNetwork) -> tuple[str, ...]:
 
 
 def loads_targets_late(net: PoplarNetwork) -> bool:
-    """Return whether targets are sent after the forward pass, so that they take no room before; the class of a sample takes a word."""
+    """Return whether targets are sent after the forward pass, so that they take no memory before it; a class takes only a word."""
     return bool(loss_shape(net.program).columns)
 
 
 def add_loss(net: PoplarNetwork, assembly: Assembly) -> Body:
-    """Add loss and learning-rate vertices; return what the loss's template needs."""
+    """Add loss and learning-rate vertices; return the data for the loss's template."""
     output = next(o for o in net.program.outputs if o.id == net.program.loss_output)
     population = next(p for p in net.program.populations if output.source.buffer in net.step(p.id).outputs)
     shape = loss_shape(net.program)
@@ -44,7 +44,10 @@ def add_loss(net: PoplarNetwork, assembly: Assembly) -> Body:
     assembly.variable("Tensor", "lr", f'layout.on_tile(poplar::FLOAT, {{1}}, "lr", {_TILE})', "learning rate")
     assembly.variable("Tensor", "optimizer_step", f'layout.on_tile(poplar::INT, {{1}}, "optimizer_step", {_TILE})')
     assembly.variable(
-        "Tensor", "rates", f'layout.on_tile(poplar::FLOAT, {{{rate_numbers(net)}}}, "rates", {_TILE})', "what the update reads"
+        "Tensor",
+        "rates",
+        f'layout.on_tile(poplar::FLOAT, {{{rate_numbers(net)}}}, "rates", {_TILE})',
+        "step sizes and bias corrections, read by the updates",
     )
     assembly.tensors += [
         'tensor("loss", SNNC_RESULT, {1}, loss, {}, false);',
@@ -64,15 +67,15 @@ def add_loss(net: PoplarNetwork, assembly: Assembly) -> Body:
 
 
 def _add_factor(net: PoplarNetwork, assembly: Assembly) -> None:
-    """The factor of a scaled loss, and what is counted of its updates."""
+    """Add the factor of a scaled loss, and the counters of its updates."""
     optimizer = net.program.optimizer
     if not scaled(net) or optimizer is None or optimizer.loss_scale is None:
         return
     numbers = {
         "loss_scale": ("FLOAT", "factor of the loss's gradient"),
-        "gradient_scale": ("FLOAT", "factor of the last gradients"),
-        "good_updates": ("INT", "updates since the factor changed"),
-        "skipped_updates": ("INT", "updates that were skipped, because a gradient was not finite"),
+        "gradient_scale": ("FLOAT", "loss scale of the last gradients"),
+        "good_updates": ("INT", "updates since the loss scale changed"),
+        "skipped_updates": ("INT", "updates skipped because a gradient was not finite"),
     }
     for name, (kind, about) in numbers.items():
         assembly.variable("Tensor", name, f'layout.on_tile(poplar::{kind}, {{1}}, "{name}", {_TILE})', about)
@@ -91,7 +94,7 @@ def _add_targets(net: PoplarNetwork, assembly: Assembly, shape: LossShape) -> No
         assembly.variable("Tensor", "labels", 'spread_samples(poplar::INT, "labels", loss_tiles)', "class of each sample")
         return
     made = f'layout.on_tiles(loss_tiles, poplar::FLOAT, "targets", {shape.targets(net.plan.steps)})'
-    assembly.variable("Parts", "targets", made, "what the loss of each sample compares with")
+    assembly.variable("Parts", "targets", made, "targets of each sample")
 
 
 def _target_input(loss: Loss | None, shape: LossShape) -> str:
@@ -108,7 +111,7 @@ def _add_vertices(net: PoplarNetwork, assembly: Assembly, population: str, recor
 
     def add(compute_set: str, vertex: VertexSpec, values: Mapping[str, object]) -> None:
         fields = connected(vertex, values)
-        loop = ("one vertex a sample", "std::size_t", "i", "samples_of(BATCH)", compute_set, class_name(vertex), "loss_tiles.at(i, 0)")
+        loop = ("one vertex per sample", "std::size_t", "i", "samples_of(BATCH)", compute_set, class_name(vertex), "loss_tiles.at(i, 0)")
         assembly.loop("loss", VertexLoop(*loop, fields))
 
     for name, found in (("class_offset", f"class_offsets({population}, STEPS)"), ("class_stride", f"class_strides({population})")):

@@ -1,9 +1,9 @@
-"""Segments as printed: rings of the steps of a segment, the data kept at boundaries, and the vertices that copy it.
+"""Emitted code for segments: rings of a segment's steps, the data saved at boundaries, and the vertices that copy it.
 
 Without segments a state with a history has a slot for each step and one for the initial value. With them, slots are a ring: the states
-before step t stand in slot ``t % (STEPS_KEPT + 1)``, saved values in ``t % STEPS_KEPT``; the initial values are boundary 0. A block keeps
-its states at a boundary and the masks (values) that it sent last; where boundaries lie in streaming memory, it has a slot for the initial
-values and one for any other boundary; where histories do, only the former.
+before step t are in slot ``t % (STEPS_KEPT + 1)``, saved values in ``t % STEPS_KEPT``; the initial values are boundary 0. A block saves
+its states at a boundary and the masks (values) that it sent last. If boundaries are in streaming memory, it has a slot for the initial
+values and one for any other boundary; if histories are there, it has only the first of these.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ from snnc.compiler.ir.step_program import PopulationInfo
 from snnc.compiler.tiles.vertices.boundary_vertices import boundary
 
 KEPT: Final = "STEPS_KEPT"
-"""C++ name of the most steps of a segment."""
+"""C++ name of the maximum number of steps of a segment."""
 SAVE: Final = "save_states"
 RESTORE: Final = "restore_states"
-"""Compute sets of recompute."""
-TITLES: Final = {SAVE: "keeps", RESTORE: "brings back"}
+"""Compute sets that save and restore boundaries."""
+TITLES: Final = {SAVE: "saves", RESTORE: "restores"}
 
 
 def keeps_history(net: PoplarNetwork, population: PopulationInfo, index: int) -> bool:
-    """Whether a state is kept as it is for every step, or for every step of a segment."""
+    """Whether a state is stored without rounding for every step, or for every step of a segment."""
     kernel = population.kernel
     state = kernel.states[index]
     return net.adjoint(population.id) is not None and state in kernel.history and state not in kernel.rounded
 
 
 def state_cells(net: PoplarNetwork, assembly: Assembly, population: PopulationInfo, index: int, buffer: str) -> tuple[str, str]:
-    """Declare what holds a state; return the variable that begins with its initial values, and its slots."""
+    """Declare the variables of a state; return the one that starts with its initial values, and its slots."""
     history, shown = keeps_history(net, population, index), f"state {population.label}"
     if not net.plan.segment:
         slots, initial = "STEPS + 1" if history else "1", f"{buffer}_initial"
@@ -41,11 +41,11 @@ def state_cells(net: PoplarNetwork, assembly: Assembly, population: PopulationIn
         return assembly.cells(population.id, initial, "1", "its initial values"), "1"
     assembly.forget("forward", assembly.cells(population.id, buffer, f"{KEPT} + 1" if history else "1", shown))
     slots = boundary_slots(net)
-    return assembly.cells(population.id, f"{buffer}_boundary", slots, "the same at boundaries of segments"), slots
+    return assembly.cells(population.id, f"{buffer}_boundary", slots, "the same values at boundaries of segments"), slots
 
 
 def boundary_slots(net: PoplarNetwork) -> str:
-    """Slots of what is kept at boundaries, as C++."""
+    """Number of slots for the data saved at boundaries, as C++."""
     return "SEGMENTS" if net.plan.streamed in ("off", "inputs") else str(net.plan.segments.boundaries)
 
 
@@ -76,7 +76,7 @@ def _slot(net: PoplarNetwork, step: str, more: int, size: str = "size") -> str:
 
 
 def add_recompute(net: PoplarNetwork, assembly: Assembly) -> None:
-    """Add the vertices that keep states at the boundaries of segments and bring them back, and the clock that goes back with them."""
+    """Add the vertices that save states at the boundaries of segments and restore them, and those that set the clock back."""
     if not net.plan.segment:
         return
     for population in net.program.populations:
@@ -87,7 +87,7 @@ def add_recompute(net: PoplarNetwork, assembly: Assembly) -> None:
 
 
 def boundary_values(net: PoplarNetwork, population: str, compute_set: str, item: str) -> dict[str, object]:
-    """C++ expressions that tell a vertex at which boundary it works, and whether it goes back to the one before, by field."""
+    """C++ expressions, by field, of the boundary at which a vertex works, and whether it goes back to the previous one."""
     return {
         "k": f"{'second_clock' if compute_set == RESTORE else 'first_clock'}[{item}.tile]",
         "back": "SEGMENT" if compute_set == RESTORE else 0,
@@ -115,11 +115,11 @@ def _add_boundary(net: PoplarNetwork, assembly: Assembly, population: Population
     vertex, shown = boundary(net.costs, len(net.step(population.id).states), sent), f"{population.id} {population.label}"
     given = connected(vertex, values)
     body: Body = {"copies": copies, "slot": _boundary_slot(net)}
-    name = assembly.codelet(vertex, "What a segment begins with, to a boundary or back.", shown, given, body)
+    name = assembly.codelet(vertex, "Saves the initial values of a segment at a boundary, or restores them.", shown, given, body)
     assembly.loop(
         "recompute",
         VertexLoop(
-            f"{shown}: {TITLES[compute_set]} what a segment begins with",
+            f"{shown}: {TITLES[compute_set]} the initial values of a segment",
             "Block",
             "b",
             f"{population.id}.blocks",
@@ -137,7 +137,7 @@ def _both(name: str, kept: str, now: str) -> dict[str, object]:
 
 def _sent(net: PoplarNetwork, assembly: Assembly, population: PopulationInfo, store: Store, index: int) -> tuple[dict[str, object], Body]:
     """Add storage for the values that a block sent last, which relays read in the first iteration of the next segment."""
-    name, kept, label = store.buffer, f"{store.buffer}_boundary", f"what {population.label} sent last, at boundaries"
+    name, kept, label = store.buffer, f"{store.buffer}_boundary", f"last values sent by {population.label}, at boundaries"
     if store.kind != "events":
         assembly.forget("forward", assembly.cells(population.id, kept, boundary_slots(net), label))
         return _both(f"sent{index}", f"{kept}[b.index]", f"own_values({name}_now, {population.id}, b)"), {

@@ -1,6 +1,6 @@
-"""Relays of sequences in segments: a ring of a segment's steps, and the data that relays keep at boundaries.
+"""Relays of sequences in segments: a ring of a segment's steps, and the data that relays save at boundaries.
 
-The step that a source finished last is not among that: blocks keep the masks of it, and relays look through them again.
+The last finished step of a source is not among these data: blocks save its masks, and relays search them again.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from snnc.backends.poplar.network import PoplarNetwork, Store
 from snnc.backends.poplar.parts import Assembly, Body, VertexLoop, connected
 from snnc.backends.poplar.vertices.recompute import RESTORE, SAVE, TITLES, boundary_values
-from snnc.compiler.tiles.relays.buses import bit_words
+from snnc.compiler.tiles.schedule.buses import bit_words
 from snnc.compiler.tiles.vertices.relay_vertices import relay_boundary
 
 
@@ -23,7 +23,7 @@ def slots(net: PoplarNetwork, store: Store) -> str:
 
 
 def slot(net: PoplarNetwork, store: Store, step: str) -> str:
-    """C++ slot of a step; a step before the first stands in slot 0."""
+    """C++ slot of a step; a step before the first one is in slot 0."""
     if store.static:
         return "before"
     ring = f" % {_ring(net, store)}" if _in_ring(net, store) else ""
@@ -35,7 +35,7 @@ def _in_ring(net: PoplarNetwork, store: Store) -> bool:
 
 
 def in_segments(net: PoplarNetwork, store: Store) -> bool:
-    """Whether the host sends an input segment after segment."""
+    """Whether the host sends an input segment by segment."""
     return net.plan.segment > 0 and store.external and not store.static and net.plan.streamed != "off"
 
 
@@ -47,24 +47,26 @@ def _ring(net: PoplarNetwork, store: Store) -> int:
 
 
 def host_ring(net: PoplarNetwork, store: Store) -> str:
-    """C++: what the host has to know of such an input beside its variables."""
+    """C++ of the further arguments with which the host sends such an input."""
     return f"Ring{{{_ring(net, store)}, {net.stages[store.owner] + _lag(net, store)}, &turns}}" if in_segments(net, store) else "Ring{}"
 
 
 def _lag(net: PoplarNetwork, store: Store) -> int:
-    """The largest lag of all buses of a source; a vertex may show some of them alone."""
+    """The largest lag of all buses of a source, of which a vertex may show only some."""
     return max(bus.lag for bus in net.stores[store.buffer].buses)
 
 
 def keep_count(net: PoplarNetwork, assembly: Assembly, name: str) -> None:
-    """Declare a copy of what the first run of the sequence counted."""
+    """Declare a copy of the counts of the first run of the sequence."""
     if net.plan.segments.reruns:
         made = assembly.variables[name]
-        assembly.variable(made.type, f"{name}_first", made.value.replace(f'"{name}"', f'"{name}_first"'), "as the first run left it")
+        assembly.variable(
+            made.type, f"{name}_first", made.value.replace(f'"{name}"', f'"{name}_first"'), "as the first run of the segment left it"
+        )
 
 
 def counters(net: PoplarNetwork) -> list[tuple[str, str]]:
-    """Variables that the forward pass counts in, and what makes a tensor of each."""
+    """Return the variables in which the forward pass counts, and the elements of each."""
     found = [(f"{name}_lost_near", ".all") for name, store in net.stores.items() if store.drops_support]
     found += [(f"{bus.id}_lost", ".all") for bus in net.plan.buses if bus.kind == "events" and bus.capacity < bus.width]
     found += [(f"{name}_dropped", ".all") for name, store in net.stores.items() if store.limited]
@@ -72,7 +74,7 @@ def counters(net: PoplarNetwork) -> list[tuple[str, str]]:
 
 
 def add_relay_boundaries(net: PoplarNetwork, assembly: Assembly, store: Store) -> None:
-    """Add what the relays of a population keep at boundaries, and the vertices that copy it; nothing if all lags are 1."""
+    """Add the data that the relays of a population save at boundaries, and the vertices that copy it; nothing if all lags are 1."""
     name, behind = store.buffer, net.plan.segments.steps_before(_lag(net, store))
     if not keeps_boundary_steps(net, store):
         return
@@ -86,7 +88,7 @@ def add_relay_boundaries(net: PoplarNetwork, assembly: Assembly, store: Store) -
 
 
 def keeps_boundary_steps(net: PoplarNetwork, store: Store) -> bool:
-    """Whether relays of a source keep something at boundaries."""
+    """Whether relays of a source save steps at boundaries."""
     return not store.external and net.plan.segments.steps_before(_lag(net, store)) > 0
 
 
@@ -121,6 +123,6 @@ def _add_boundary(net: PoplarNetwork, assembly: Assembly, store: Store, compute_
         "id_type": store.id_type,
     }
     shown, given = f"{store.owner} {net.population(store.owner).label}", connected(vertex, values)
-    codelet = assembly.codelet(vertex, "Steps that are still shown, to a boundary or back.", shown, given, body)
+    codelet = assembly.codelet(vertex, "Saves the steps that are still shown at a boundary, or restores them.", shown, given, body)
     comment = f"{shown}: {TITLES[compute_set]} steps"
     assembly.loop("recompute", VertexLoop(comment, "Relay", "r", f"{name}_relays", compute_set, codelet, "r.tile", given))

@@ -12,7 +12,7 @@ from snnc.backends.poplar.vertices.gradient_windows import shown_body, support_v
 from snnc.backends.poplar.vertices.relay_segments import add_relay_boundaries, host_ring, in_segments, keep_count, slot, slots, stored_parts
 from snnc.compiler.ir.plan import BusPlan
 from snnc.compiler.lowering.spike_limits import LOWEST
-from snnc.compiler.tiles.relays.buses import bit_words
+from snnc.compiler.tiles.schedule.buses import bit_words
 from snnc.compiler.tiles.vertices.control_vertices import CLOCK_VERTEX
 from snnc.compiler.tiles.vertices.relay_vertices import (
     ShownWindow,
@@ -29,30 +29,30 @@ Values: TypeAlias = dict[str, object]
 """C++ expressions by field."""
 
 JOIN: Final = "relay_windows"
-"""The compute set in which workers join their results."""
+"""Compute set in which workers merge their results."""
 
 
 def joins(net: PoplarNetwork) -> bool:
-    """Whether any relay does, or shows windows there."""
+    """Whether any relay merges results, or shows windows, in :data:`JOIN`."""
     return net.fused or any(store.kind == "events" and not store.external for store in net.stores.values())
 
 
 def _forward_set(net: PoplarNetwork) -> str:
-    """The compute set for windows that a relay shows without looking for spikes."""
+    """The compute set for windows that a relay shows without searching for spikes."""
     return JOIN if net.fused else "relay_forward"
 
 
 def _forward_clock(net: PoplarNetwork, store: Store) -> str:
-    """The iteration that it reads: where relays and neurons are one superstep, what its tile was told in the one before."""
+    """Expression of the iteration number; if relays and neurons share a superstep, the tile received it in the previous one."""
     return f"{store.buffer}_iteration[r.index][0]" if net.fused else "first_clock[r.tile]"
 
 
 def _masks_for_relays(net: PoplarNetwork, assembly: Assembly, store: Store) -> str:
-    """Declare the masks that relays look through while blocks write those of the next step, and the vertices that copy them before."""
+    """Declare the masks that relays search while blocks write those of the next step, and the vertices that copy them beforehand."""
     owner, mask, unit = store.owner, f"{store.buffer}_mask", net.mask_unit(store)
     made = f'layout.sent({owner}, poplar::UNSIGNED_INT, "{mask}_before", {unit} * {owner}.units())'
-    before = assembly.variable("Sent", f"{mask}_before", made, "bits of the iteration before")
-    vertex, title, copy = copy_mask(net.costs), "Keeps the masks of a tile for relays.", f"{before}.of_tile({owner}, h)"
+    before = assembly.variable("Sent", f"{mask}_before", made, "masks of the previous iteration")
+    vertex, title, copy = copy_mask(net.costs), "Copies the masks of a tile for the relays.", f"{before}.of_tile({owner}, h)"
     fields = connected(vertex, {"mask": f"{mask}.of_tile({owner}, h)", "copy": copy, "count": f"{copy}.numElements()"})
     name = assembly.codelet(vertex, title, store.buffer, fields)
     loop = VertexLoop(f"{store.buffer}: {title}", "Home", "h", f"{owner}.homes", JOIN, name, "h.tile", fields)
@@ -94,7 +94,7 @@ def _variables(net: PoplarNetwork, assembly: Assembly, store: Store) -> None:
 
 
 def _stored(net: PoplarNetwork, assembly: Assembly, store: Store) -> None:
-    """Declare what relays store of all steps: bits, ids or values."""
+    """Declare the bits, ids or values that relays store for all steps."""
     name = store.buffer
     relays = f"{name}_relays"
     if store.bits:
@@ -118,7 +118,7 @@ def _stored(net: PoplarNetwork, assembly: Assembly, store: Store) -> None:
                 "Parts",
                 f"{name}_ends",
                 f'layout.kept({relays}, poplar::UNSIGNED_INT, "{name}_ends", {slots(net, store)})',
-                "with neurons in the support",
+                "number of spikes, plus neurons in the surrogate's support",
             )
         if store.drops_support:
             lost = assembly.variable("Parts", f"{name}_lost_near", _of_workers(net, relays, f"{name}_lost_near"))
@@ -153,7 +153,7 @@ def _window(net: PoplarNetwork, assembly: Assembly, store: Store, bus: BusPlan) 
     if bus in net.requesting_buses:
         shares = net.workers if store.bits else 1
         position = f'layout.window({relays}, poplar::UNSIGNED_INT, "{bus.id}_position", {shares})'
-        assembly.variable("Tensor", f"{bus.id}_position", position, "where the next window begins" + (", for each worker" * store.bits))
+        assembly.variable("Tensor", f"{bus.id}_position", position, "start of the next window" + (", for each worker" * store.bits))
         numbers = net.numbers_of_relay(bus) * (1 + net.further.both)
         made = f'layout.relay_numbers({relays}, poplar::UNSIGNED_INT, "{bus.id}_more", {numbers})'
         assembly.variable("Parts", f"{bus.id}_more", made, "further windows that relays need")
@@ -164,7 +164,7 @@ def _window(net: PoplarNetwork, assembly: Assembly, store: Store, bus: BusPlan) 
 
 
 def _limit(net: PoplarNetwork, assembly: Assembly, store: Store) -> None:
-    """Declare how many spikes of a step are sent, a run-time value, and how many were dropped."""
+    """Declare the number of spikes sent per step, a run-time value, and the count of dropped spikes."""
     name, relays = store.buffer, f"{store.buffer}_relays"
     if name in net.limits:
         limit = assembly.variable("Parts", f"{name}_limit", f'layout.relay_numbers({relays}, poplar::FLOAT, "{name}_limit", 2)')
@@ -176,14 +176,14 @@ def _limit(net: PoplarNetwork, assembly: Assembly, store: Store) -> None:
 
 
 def _limit_values(net: PoplarNetwork, store: Store, most: int) -> Values:
-    """C++ expressions, by field, of what is sent: where no run changes it, the lowest ids."""
+    """C++ expressions, by field, of the limit on sent spikes; if no run changes it, the lowest ids are sent."""
     fixed = f"layout.numbers({{{c_literal(most)}, {c_literal(LOWEST)}}}, r.tile)"
     limit = f"{store.buffer}_limit[r.index]" if store.buffer in net.limits else fixed
     return {"limit": limit, "dropped": f"{store.buffer}_dropped[r.index]"}
 
 
 def _of_workers(net: PoplarNetwork, relays: str, name: str) -> str:
-    """A count of each worker of each relay."""
+    """Declare a count for each worker of each relay."""
     return f'layout.relay_numbers({relays}, poplar::UNSIGNED_INT, "{name}", {net.workers})'
 
 
@@ -229,23 +229,23 @@ def _common(net: PoplarNetwork, store: Store, buses: Sequence[BusPlan], clock: s
 
 
 def _advance_iteration(net: PoplarNetwork, assembly: Assembly, store: Store) -> None:
-    """Add the vertices that tell the tiles of relays the number of the next iteration, which show its windows before anything moves."""
+    """Add the vertices that write the next iteration's number on the tiles of relays, which show its windows before any data moves."""
     name = store.buffer
     made = f'layout.relay_numbers({name}_relays, poplar::INT, "{name}_iteration")'
     iteration = assembly.variable("Parts", f"{name}_iteration", made, "the iteration k")
     fields = connected(CLOCK_VERTEX, {"from": "second_clock[r.tile]", "to": f"{iteration}[r.index][0]", "add": 1})
-    comment = f"{store.owner}: the iteration, for what is shown in the next one"
+    comment = f"{store.owner}: iteration number for the vertices of the next compute set"
     loop = ("Relay", "r", f"{name}_relays", "forward_neurons", class_name(CLOCK_VERTEX), "r.tile")
     assembly.loop("clocks", VertexLoop(comment, *loop, fields))
 
 
 def _compact(net: PoplarNetwork, assembly: Assembly, store: Store) -> None:
-    """Add the vertices that look through masks, and what they find: ids of spikes, and of neurons that only receive gradient."""
+    """Add the vertices that search masks, and their results: ids of spikes, and of neurons that only receive gradient."""
     name, owner = store.buffer, store.owner
     relays, workers = f"{name}_relays", net.workers
     assembly.variable("Parts", f"{name}_found", f'layout.kept({relays}, poplar::UNSIGNED_INT, "{name}_found", {store.width})', "ids found")
     counts = f'layout.piece_counts({relays}, "{name}_counts", {workers})'
-    assembly.variable("Parts", f"{name}_counts", counts, "how many, by worker and sample")
+    assembly.variable("Parts", f"{name}_counts", counts, "number of ids found, by worker and sample")
     for part in ("found", "counts"):
         assembly.forget("forward", f"{name}_{part}")
     kind, unit, mask = net.mask_kind(store), net.mask_unit(store), f"{name}_mask"
@@ -269,14 +269,14 @@ def _compact(net: PoplarNetwork, assembly: Assembly, store: Store) -> None:
         "found_ids": f"{name}_found[r.index]",
         "counts": f"{name}_counts[r.index]",
     }
-    title = "Each worker looks for spikes in its share of the masks."
+    title = "Each worker searches its share of the masks for spikes."
     body: Body = {"mask": kind, "outputs": list(handed_on)}
     compute_set = "forward_neurons" if net.fused else "relay_forward"
     _add(net, assembly, store, compute_set, relay_compact(net.costs, writes_iteration=bool(handed_on)), title, values | handed_on, body)
 
 
 def _join(net: PoplarNetwork, assembly: Assembly, store: Store) -> None:
-    """Add the vertices that put a step into the store and show windows; where it holds bits, steps shown later are read from it."""
+    """Add the vertices that put a step into the store and show windows; if the store holds bits, steps shown later are read from it."""
     if not store.bits:
         _show(net, assembly, store, JOIN, store.buses, forward=True)
         return
@@ -335,7 +335,7 @@ def _show(net: PoplarNetwork, assembly: Assembly, store: Store, compute_set: str
         "buses": [_bus(net, store, index, bus, forward, joins) for index, bus in enumerate(buses) if index not in support],
         "support_buses": [{**shown_body(net, index, buses[index]), "slot": slot(net, store, "t")} for index in support],
     }
-    title = "Puts together what the source sent and shows a step's windows." if joins else "Shows a step's windows."
+    title = "Stores the values or spikes that the source sent, and shows a step's windows." if joins else "Shows a step's windows."
     _add(net, assembly, store, compute_set, vertex, title, values | found, body)
 
 
@@ -384,7 +384,7 @@ def _event_values(net: PoplarNetwork, store: Store, buses: Sequence[BusPlan], jo
 
 
 def _entries(store: Store) -> int:
-    """Ids of a step that the store keeps."""
+    """Maximum ids per step in the store."""
     if store.buses[0].mode == "exact":
         return store.width
     return max([b.capacity for b in store.buses] + [b.gradient.capacity for b in store.buses if b.gradient is not None])
@@ -427,7 +427,7 @@ def _value_values(net: PoplarNetwork, store: Store, buses: Sequence[BusPlan], jo
 
 
 def _bus(net: PoplarNetwork, store: Store, index: int, bus: BusPlan, forward: bool, joins: bool) -> Body:
-    """Data that the relay keeps besides the first window."""
+    """Return the data of a relay in addition to the first window."""
     body: Body = {
         "index": index,
         "slot": slot(net, store, f"t{index}"),
@@ -462,7 +462,7 @@ def _requests(net: PoplarNetwork, index: int, bus: BusPlan) -> list[Body]:
     if not support:
         return [spikes]
     entries: Body = {
-        "comment": "Those of the backward pass, which shows what takes gradient too.",
+        "comment": "Window of the backward pass, which also holds neurons that receive gradient without a spike.",
         "worker": 1,
         "room": f"entries{index}",
         "support": " + counts[2 * p + 1]",
@@ -488,6 +488,6 @@ def _next_window(net: PoplarNetwork, assembly: Assembly, store: Store, compute_s
         values["ends"] = f"{store.buffer}_ends[r.index]"
     for index, (bus, window) in enumerate(zip(limited, windows, strict=True)):
         values |= _window_values(store, index, bus, window, again=True)
-        body["support_buses" if window.with_support else "buses"].append({"index": index, "comment": "The next window."})
+        body["support_buses" if window.with_support else "buses"].append({"index": index, "comment": "Next window."})
     vertex = next_window(net.costs, store.stored_spikes, windows)
     _add(net, assembly, store, compute_set, vertex, "Shows the next window of a step.", values, body)

@@ -34,7 +34,7 @@ def add_window_test(net: PoplarNetwork, assembly: Assembly, first_table: int) ->
         keep_count(net, assembly, "forward_round_count")
     if net.further.known:
         made = f'layout.on_tile({numbers}, {{ITERATIONS}}, "windows_back", {_TILE})'
-        assembly.variable("Tensor", "windows_back", made, "what each iteration of the backward pass needs")
+        assembly.variable("Tensor", "windows_back", made, "further windows of each iteration of the backward pass")
     _levels(net, assembly, test.direction, first_table)
     _answer(net, assembly, test.direction)
     if net.further.known:
@@ -49,12 +49,12 @@ def _levels(net: PoplarNetwork, assembly: Assembly, direction: Direction, first_
     test = net.window_test
     assert test is not None
     each = ", ".join(f"&{bus.id}_more" for bus in net.requesting_buses)
-    assembly.variable("Tensor", "reported", f"in_order({{{each}}}, tables[{first_table}])", "numbers that relays report, by tile")
+    assembly.variable("Tensor", "reported", f"in_order({{{each}}}, tables[{first_table}])", "tiles whose reported numbers each test reads")
     below = "reported"
     for level in range(len(test.levels)):
         table, given = f"tables[{first_table + 1 + level}]", f"most{level}"
         made = f'layout.on_tiles({table}, poplar::UNSIGNED_INT, "{given}", {test.words})'
-        assembly.variable("Parts", given, made, "the most of what some say")
+        assembly.variable("Parts", given, made, "largest reported number")
         assembly.variable("std::vector<Reader>", f"readers{level}", f"readers_of({table})")
         vertex, count = most(net.costs), f"(r.last - r.first) / {test.words}"
         fields = connected(vertex, {"more": f"{below}.slice(r.first, r.last)", "most": f"{given}[r.index]", "count": count})
@@ -62,7 +62,7 @@ def _levels(net: PoplarNetwork, assembly: Assembly, direction: Direction, first_
         assembly.loop("clocks", VertexLoop(title, "Reader", "r", f"readers{level}", name, class_name(vertex), "r.tile", fields))
         below = f"{given}.all"
     made = f'layout.on_tile(poplar::UNSIGNED_INT, {{{net.workers * test.words}}}, "worker_maxima", {_TILE})'
-    assembly.variable("Tensor", "worker_maxima", made, "what each worker found")
+    assembly.variable("Tensor", "worker_maxima", made, "largest number found by each worker")
     vertex = most_of_workers(net.costs)
     fields = connected(vertex, {"more": below, "most": "worker_maxima", "count": f"{below}.numElements() / {test.words}"})
     assembly.loop("clocks", VertexLoop("further windows", *_ONE, f"{direction}_decide", class_name(vertex), _TILE, fields))
@@ -72,14 +72,14 @@ def _answer(net: PoplarNetwork, assembly: Assembly, direction: Direction) -> Non
     vertex = answer(net.costs, looks_back=net.further.known)
     kept = {"k": f"second_clock[{_TILE}]", "back": "windows_back"} if net.further.known else {}
     fields = connected(vertex, {"maxima": "worker_maxima", "rounds": f"{direction}_round_count[0]", **_FOLLOWING, **kept})
-    assembly.loop("clocks", VertexLoop("further windows: the answer", *_ONE, f"{direction}_answer", class_name(vertex), _TILE, fields))
+    assembly.loop("clocks", VertexLoop("further windows: decision", *_ONE, f"{direction}_answer", class_name(vertex), _TILE, fields))
 
 
 def _known(net: PoplarNetwork, assembly: Assembly) -> None:
-    """The backward pass reads what the forward pass found."""
+    """Add the vertices with which the backward pass reads the numbers found in the forward pass."""
     vertex, kept = known(net.costs), {"k": f"first_clock[{_TILE}]", "back": "windows_back", "rounds": "backward_round_count[0]"}
     fields = connected(vertex, {**kept, **_FOLLOWING})
-    assembly.loop("clocks", VertexLoop("backward: windows that follow", *_ONE, "relay_backward", class_name(vertex), _TILE, fields))
+    assembly.loop("clocks", VertexLoop("backward: further windows", *_ONE, "relay_backward", class_name(vertex), _TILE, fields))
 
 
 def window_test_tables(net: PoplarNetwork) -> Iterator[list[list[int]]]:
@@ -95,15 +95,15 @@ def window_test_tables(net: PoplarNetwork) -> Iterator[list[list[int]]]:
 
 
 def window_test_table_count(net: PoplarNetwork) -> int:
-    """How many tables these are."""
+    """Number of these tables."""
     return 0 if net.window_test is None else 1 + len(net.window_test.levels)
 
 
 def window_test_sets(net: PoplarNetwork, direction: Direction) -> dict[str, str]:
-    """Compute sets of the test in that pass, with their titles."""
+    """Return the compute sets of the test in a pass, with their titles."""
     test = net.window_test
     if test is None or test.direction != direction:
         return {}
     code = "FD" if direction == "forward" else "BD"
-    levels = {f"{direction}_level{level}": f"{code}{level + 1} further windows of some" for level in range(len(test.levels))}
+    levels = {f"{direction}_level{level}": f"{code}{level + 1} further windows" for level in range(len(test.levels))}
     return {**levels, f"{direction}_decide": f"{code} further windows?", f"{direction}_answer": f"{code} answer"}

@@ -20,7 +20,7 @@ class Emulator:
     machine: str = "ipu2"
     tiles: int = 0
     ipus: int = 1
-    """IPUs that a custom operation takes: so many the model has to use."""
+    """Number of IPUs that a custom operation takes; the model must use as many."""
     operations: dict[tuple[Any, ...], RunningOperation] = field(default_factory=dict)
     gradients: dict[int, GradientOperation] = field(default_factory=dict)
     losses: list[torch.Tensor] = field(default_factory=list)
@@ -75,7 +75,7 @@ class Emulator:
             self.blocks.append(ipu)
 
     def begin_block(self, layer: torch.nn.Module, user_id: str | int | None = None, ipu_id: int | None = None) -> torch.nn.Module:
-        """See ``poptorch.BeginBlock``: `layer` and what follows it lie on one IPU."""
+        """See ``poptorch.BeginBlock``: `layer` and the following operations run on one IPU."""
         layer.register_forward_pre_hook(lambda *_: self.enter(ipu_id))
         return layer
 

@@ -1,1 +1,1 @@
-"""Batches of a training: from arrays, a data set, or a stream."""
+"""Batches of a training run: from arrays, a data set, or a stream."""

@@ -1,4 +1,4 @@
-"""Batches of a training, cut from arrays or read from a data set."""
+"""Batches of a training run, cut from arrays or read from a data set."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Batch:
     part
         Function from positions in the batch to these samples, ready for the engine.
     seen
-        Digest of the labels of the epoch up to this batch, of a stream, whose labels are unknown before it is read.
+        For a stream, whose labels are unknown before it is read: digest of the labels of the epoch up to this batch.
     """
 
     count: int
@@ -42,7 +42,7 @@ class Batch:
 
 
 class TrainingData(Protocol):
-    """The source of a training's batches.
+    """The source of a training run's batches.
 
     Attributes
     ----------
@@ -51,11 +51,11 @@ class TrainingData(Protocol):
     samples, batches
         Samples, and batches of an epoch; 0: unknown before the data are read.
     digest
-        Identifies the data, as far as they are known before they are read; a resumed training must have the same.
+        Identifies the data, as far as they are known before they are read; a resumed training run must have the same.
     agreed
         Properties that processes that train together must share, besides the labels.
     labels
-        [samples], those that are known before the data are read.
+        [samples]: the labels that are known before the data are read.
     dropped
         Samples that the last epoch left out.
     """
@@ -81,11 +81,11 @@ class TrainingData(Protocol):
         Parameters
         ----------
         epoch
-            Its number, those of earlier trainings included.
+            Number of the epoch, including the epochs of earlier training runs.
         done
-            Batches that are trained already.
+            Number of batches that are already trained.
         seen
-            :attr:`Batch.seen` of the last of them.
+            :attr:`Batch.seen` of the last trained batch.
 
         Raises
         ------
@@ -214,7 +214,7 @@ class DataSetBatches:
         return self.samples - self.plan.used(self.samples)
 
     def remaining(self, epoch: int, done: int, seen: str) -> tuple[list[int], Iterator[Batch]]:
-        """See :class:`TrainingData`; only what follows is read."""
+        """See :class:`TrainingData`; only the remaining samples are read."""
         sizes = [part.stop - part.start for part in self.plan.parts(self.samples)]
         order = self.orders.of(epoch)[sum(sizes[:done]) : self.plan.used(self.samples)]
         return sizes[:done], self._read(order, epoch, sizes[done:])
@@ -224,8 +224,8 @@ class DataSetBatches:
         for number, (inputs, targets) in enumerate(self.data.batches(self.plan.batch, order=order, epoch=epoch), 1):
             batch = loaded(self.inputs, *self.inputs.labelled_batch(inputs, targets), in_time=True)
             if number > len(sizes) or batch.count != sizes[number - 1]:
-                wanted = f"{sizes[number - 1]} samples were asked for" if number <= len(sizes) else f"{len(sizes)} batches were asked for"
-                raise BatchesError(f"batch {number} of the {type(self.data).__name__} has {batch.count} samples, and {wanted}.")
+                wanted = f"{sizes[number - 1]} samples were requested" if number <= len(sizes) else f"{len(sizes)} batches were requested"
+                raise BatchesError(f"batch {number} of the {type(self.data).__name__} has {batch.count} samples, but {wanted}.")
             yield batch
         if number != len(sizes):
             raise BatchesError(f"the {type(self.data).__name__} gave {number} batches in epoch {epoch}; {len(sizes)} were requested.")

@@ -1,1 +1,1 @@
-"""Checkpoints: weights, optimiser state and position of a training."""
+"""Checkpoints: weights, optimiser state and position of a training run."""

@@ -1,4 +1,4 @@
-"""A checkpoint: weights, optimiser state and position of a training, in one file that is replaced atomically."""
+"""A checkpoint: weights, optimiser state and position of a training run, in one file that is replaced atomically."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from snnc.compiler.files.durable import write_durably
 from snnc.compiler.ir.step_program import StepProgram
 
 PREFIX: Final = "training:"
-"""Prefix of a training's entries in a file of weights."""
+"""Prefix of the entries of a training run in a file of weights."""
 _LOSSES: Final = f"{PREFIX}losses"
 _VALIDATED: Final = f"{PREFIX}validated"
 _POSITION: Final = "training"
@@ -32,9 +32,9 @@ EVERY: Final = "5m"
 
 @dataclass(frozen=True)
 class Checkpoints:
-    """The file and the interval of a training's checkpoints.
+    """The file and the interval of a training run's checkpoints.
 
-    A training is saved when it begins, after every epoch, and when Ctrl-C or SIGTERM stop it, in one file, which is complete at any moment.
+    A training run is saved when it begins, after every epoch, and when Ctrl-C or SIGTERM stop it, in one file that is always complete.
 
     Attributes
     ----------
@@ -43,7 +43,7 @@ class Checkpoints:
     every
         Within an epoch, the time between two checkpoints: seconds, or ``"30s"``, ``"5m"``, ``"1h"``; 0 or ``"none"``: after epochs only.
     resume
-        Whether to continue from an existing file: the same call then ends with the same bits as an uninterrupted one.
+        Whether to continue from an existing file: the same call then gives exactly the result of an uninterrupted one.
     """
 
     path: str | os.PathLike[str]
@@ -76,7 +76,7 @@ def seconds_of(duration: float | str) -> float:
 
 @dataclass(frozen=True)
 class TrainingRecipe:
-    """Settings that must be the same when a training continues."""
+    """Settings that must be the same when a training run continues."""
 
     first_epoch: int
     samples: int
@@ -89,16 +89,16 @@ class TrainingRecipe:
     labels: str
     """SHA-256 of the labels, or of a data set's fingerprint."""
     watch: str = ""
-    """The validation data and their use, as text; empty: there are none."""
+    """The validation data and their use, as text; empty without validation data."""
     gradient_window: str = ""
-    """The gradient window as text; nothing: that of the session."""
+    """The gradient window as text; empty: that of the session."""
     capacity: str = ""
-    """The capacity as text; nothing: that of the session."""
+    """The capacity as text; empty: that of the session."""
 
 
 @dataclass(frozen=True)
 class Position:
-    """The position of a training.
+    """The position of a training run.
 
     Attributes
     ----------
@@ -107,21 +107,21 @@ class Position:
     until
         The epoch before which it ends, counted from 0 like `epoch`.
     batches
-        Of an epoch; 0: unknown.
+        Number of batches in an epoch; 0: unknown.
     epoch, batch
         Finished epochs, and finished batches of the next one.
     updates
-        Finished updates, those of earlier epochs included.
+        Finished updates, including those of earlier epochs.
     losses
         Losses of these batches.
     validated
-        Loss and accuracy on the validation data after each finished epoch of this training; NaN where there is none.
+        Loss and accuracy on the validation data after each finished epoch of this training; NaN if there is none.
     ended
-        Whether it was stopped early.
+        Whether training was stopped early.
     restored
-        Whether the weights are the best ones again, instead of the last ones.
+        Whether the weights are the restored best ones instead of the last ones.
     seen
-        Digest of the labels of these batches, of a stream.
+        For a stream: digest of the labels of these batches.
     """
 
     recipe: TrainingRecipe
@@ -176,7 +176,7 @@ def save_checkpoint(path: Path, values: Mapping[str, Array], position: Position)
 
 
 def read_position(path: Path) -> Position | None:
-    """Return the position of the training whose weights a file holds; None if the file has none.
+    """Return the position of the training run whose weights a file contains; None if the file has none.
 
     Raises
     ------
@@ -188,7 +188,7 @@ def read_position(path: Path) -> Position | None:
 
 
 def position_in(path: Path, entries: Mapping[str, Array], metadata: Mapping[str, str]) -> Position | None:
-    """Do as :func:`read_position` with the contents of a file."""
+    """Like :func:`read_position`, with the contents of a file."""
     if _POSITION not in metadata:
         return None
     try:
@@ -204,7 +204,7 @@ def position_in(path: Path, entries: Mapping[str, Array], metadata: Mapping[str,
         validated = _rows(entries.get(_VALIDATED, np.zeros((0, 2))), max(0, numbers["epoch"] - recipe.first_epoch))
         seen = _typed(data.get("seen", ""), "str")
     except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise WeightFileError(f"the training record of {path} is damaged ({error}); start a new training.") from None
+        raise WeightFileError(f"the training record of {path} is damaged ({error}); start a new training run.") from None
     return Position(recipe, **numbers, losses=losses, validated=validated, **flags, seen=seen)
 
 
@@ -216,7 +216,7 @@ def _rows(array: Array, epochs: int) -> tuple[tuple[float, float], ...]:
 
 
 def check_same(found: Position, recipe: TrainingRecipe, path: Path) -> None:
-    """Refuse to continue with a different training than the stopped one.
+    """Refuse to continue with a training run that differs from the stopped one.
 
     Raises
     ------
@@ -253,7 +253,7 @@ def _typed(value: Any, kind: str) -> Any:
         or (isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)),
     }
     if not good[kind]:
-        raise ValueError(f"{value!r} in place of {kind}")
+        raise ValueError(f"{value!r} instead of {kind}")
     return value
 
 

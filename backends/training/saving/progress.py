@@ -56,7 +56,7 @@ class ProgressGuard:
         self._written = time.monotonic()
 
     def check_loss(self, position: Position, loss: float) -> None:
-        """Stop at a loss that is not finite, with the last good state in the engine.
+        """Raise an error at a loss that is not finite, after restoring the last good state in the engine.
 
         Raises
         ------
@@ -67,12 +67,12 @@ class ProgressGuard:
             self._go_back(f"the loss of batch {position.of_batches} in epoch {position.epoch + 1} is {loss}")
 
     def save(self, position: Position) -> None:
-        """Check the state that the engine is in, remember it and write it.
+        """Check the engine's current state, remember it and write it.
 
         Raises
         ------
         DivergedError
-            A value is not finite; the last good state is in the engine, and in the file.
+            A value is not finite; the engine and the file contain the last good state.
         CheckpointError
             It cannot be written.
         """
@@ -83,17 +83,17 @@ class ProgressGuard:
         self._written = time.monotonic()
 
     def check(self, position: Position) -> None:
-        """Check the state that the engine is in.
+        """Check the engine's current state.
 
         Raises
         ------
         DivergedError
-            A value is not finite; the last good state is in the engine.
+            A value is not finite; the engine holds the last good state.
         """
         self._checked(position)
 
     def keep_best(self, path: Path | None, position: Position) -> None:
-        """Keep the state that the engine is in as the best one, in a file or in memory.
+        """Store the engine's current state as the best one, in a file or in memory.
 
         Raises
         ------
@@ -106,12 +106,12 @@ class ProgressGuard:
             save_checkpoint(path, entries, position)
 
     def restore_best(self, path: Path | None, epochs: int) -> None:
-        """Restore the best state, the one after `epochs` epochs.
+        """Restore the best state, reached after `epochs` epochs.
 
         Raises
         ------
         ResumeError
-            The file holds another one.
+            The file contains another one.
         """
         if path is None:
             assert self._best is not None, "kept after the best epoch"
@@ -120,7 +120,7 @@ class ProgressGuard:
         entries, metadata = read_weight_file(path)
         position = position_in(path, entries, metadata)
         if position is None or position.epoch != epochs:
-            raise ResumeError(f"{path} does not hold the best weights of this training, those after {epochs} epochs; the last ones stay.")
+            raise ResumeError(f"{path} does not contain the best weights of this run, those after {epochs} epochs; the last ones stay.")
         set_entries(self.program, self.engine, entries, strict=True, optimizer=isinstance(self.engine, ResumableEngine))
 
     @property

@@ -1,4 +1,4 @@
-"""A schedule: a number for each update of a training."""
+"""A schedule: a number for each update of a training run."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ class ScheduleError(SessionError):
 
 @dataclass(frozen=True)
 class TrainingPosition:
-    """The position of a training before one of its updates.
+    """The position of a training run before one of its updates.
 
     Attributes
     ----------
     update
-        Updates so far, those of earlier epochs included.
+        Updates so far, including those of earlier epochs.
     epoch
         Epochs so far; None: unknown.
     batches
@@ -42,7 +42,7 @@ class TrainingPosition:
 class Schedule(ABC):
     """A number for each update; also a plain function: ``schedule(update)``.
 
-    A schedule whose length is given in epochs, and a :class:`Plateau`, have values only in a training, which knows how many updates an
+    A schedule whose length is given in epochs, and a :class:`Plateau`, have values only in a training run, which knows how many updates an
     epoch has and what the validation losses are.
     """
 
@@ -68,7 +68,7 @@ class Lasting(Schedule):
     Attributes
     ----------
     updates, epochs
-        The length, as one of them; a training turns epochs into updates.
+        The length, in one of these units; a training run converts epochs to updates.
     """
 
     updates: int | None = None
@@ -101,7 +101,7 @@ def updates_of(epochs: float, when: TrainingPosition, schedule: Schedule) -> int
     """
     if when.batches is None:
         raise ScheduleError(
-            f"{type(schedule).__name__} has a length of {epochs:g} epochs, and how many updates these have is unknown here; give updates=…."
+            f"{type(schedule).__name__} has a length of {epochs:g} epochs, but their number of updates is unknown here; give updates=…."
         )
     return max(1, round(epochs * when.batches))
 
@@ -117,7 +117,7 @@ def check_numbers(schedule: Schedule, *names: str, least: float = -math.inf) -> 
     Raises
     ------
     ScheduleError
-        With the field at fault.
+        A field is wrong; the message names it.
     """
     for name in names:
         value = getattr(schedule, name)

@@ -1,4 +1,4 @@
-"""Schedules that depend on the update alone. Each value is a closed formula, so training can resume at any update."""
+"""Schedules that depend only on the update. Each value is a closed formula, so training can resume at any update."""
 
 from __future__ import annotations
 
@@ -176,7 +176,7 @@ class StepSchedule(Schedule):
     factor
         Factor of each reduction (``gamma`` in PyTorch).
     values
-        The value after each of them; in place of `factor`.
+        The value after each of them; instead of `factor`.
     updates, epochs
         Numbers of the updates or epochs, ascending (there ``milestones``); give one of them.
     """
@@ -208,7 +208,7 @@ class StepSchedule(Schedule):
         if self.factor is not None:
             raise ScheduleError("Steps has a factor and values; leave one of them out.")
         if not _is_list(self.values) or len(self.values) != count or not all(map(is_number, self.values)):
-            raise ScheduleError(f"values of Steps is {self.values!r}; it must be a list of {count} numbers, one a step.")
+            raise ScheduleError(f"values of Steps is {self.values!r}; it must be a list of {count} numbers, one per step.")
         object.__setattr__(self, "values", tuple(self.values))
 
     def at(self, when: TrainingPosition) -> float:

@@ -26,11 +26,11 @@ class Plateau(Schedule):
     threshold, threshold_mode
         Limit of an improvement: a loss below ``best * (1 - threshold)`` (``"rel"``) or ``best - threshold`` (``"abs"``).
     cooldown
-        Epochs after a reduction in which none is counted.
+        Number of epochs after a reduction in which no epoch counts as bad.
     min_lr
-        The least value.
+        The smallest value.
     eps
-        Smaller reductions are left out.
+        Smaller reductions are skipped.
     """
 
     first: float

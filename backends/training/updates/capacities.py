@@ -1,4 +1,4 @@
-"""How many spikes of each source a session sends in a step: run-time values, set before each update."""
+"""Limits on the spikes that each source of a session sends per step: run-time values, set before each update."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ class _Source:
 
 
 class SpikeLimits:
-    """How many spikes of each source a loaded engine sends in a step, and which of them.
+    """Limits on the spikes that each source of a loaded engine sends per step, and the choice of the sent spikes.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ class SpikeLimits:
     Attributes
     ----------
     policy
-        How spikes are chosen; None if the program sends all, or if the target fixes the choice when it compiles.
+        Choice of the sent spikes; None if the program sends all, or if the choice is fixed at compilation.
     """
 
     def __init__(self, program: StepProgram, engine: Engine, seed: int = 0) -> None:
@@ -142,7 +142,7 @@ class SpikeLimits:
     def set(
         self, capacity: CapacityArgument | Capacities | None = None, policy: DropPolicy | None = None, update: int | None = None
     ) -> None:
-        """Set how many spikes are sent, how they are chosen, and the update that the choice depends on; None: no change.
+        """Set the number of sent spikes, their choice, and the update that the choice depends on; None: no change.
 
         A number or share for all sources is reduced to the compiled capacity of each; one for a named source must not exceed it.
 
@@ -161,7 +161,7 @@ class SpikeLimits:
         wanted = self._now if capacity is None else self._found(capacity)
         chosen = self.policy if policy is None else policy
         if chosen not in POLICIES:
-            raise SpikeLimitError(f"drop is {chosen!r}; it is one of {', '.join(POLICIES)}.")
+            raise SpikeLimitError(f"drop is {chosen!r}; it must be one of {', '.join(POLICIES)}.")
         at = self._update if update is None else update
         if (wanted, chosen) == (self._now, self.policy) and (at == self._update or chosen == "lowest"):
             self._update = at

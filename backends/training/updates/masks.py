@@ -1,7 +1,7 @@
 """Masks of dropout layers: initial values of one state, drawn for every sample of an update.
 
-A number follows from a counter alone (Salmon et al. 2011, DOI 10.1145/2063384.2063405), by the finaliser of SplitMix64 (Steele et al. 2014,
-DOI 10.1145/2714064.2660195): no generator has a position, so every target and every division of a batch draws the same masks.
+A number depends only on a counter (Salmon et al. 2011, DOI 10.1145/2063384.2063405), by the finaliser of SplitMix64 (Steele et al. 2014,
+DOI 10.1145/2714064.2660195): no generator has a state, so every target and every division of a batch draws the same masks.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Masks:
         update
             Number of the update, from 0.
         first, batch
-            Place of the first sample in the update's batch, and number of samples.
+            Position of the first sample in the update's batch, and number of samples.
         """
         found = {}
         for layer in self.layers:
@@ -77,7 +77,7 @@ def masks_of(program: StepProgram) -> Masks:
 
 
 def check_alone(program: StepProgram) -> None:
-    """Refuse dropout where several processes share each batch.
+    """Refuse dropout if several processes share each batch.
 
     Raises
     ------

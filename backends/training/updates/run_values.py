@@ -1,4 +1,4 @@
-"""Values of a session that change while it trains, besides weights: the gradient window, and how many spikes are sent."""
+"""Values of a session other than weights that change while it trains: the gradient window, and the limits on sent spikes."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from snnc.compiler.ir.step_program import StepProgram
 from snnc.compiler.lowering.window_values import window_parameters
 
 WindowArgument: TypeAlias = Scheduled | tuple[Scheduled, Scheduled] | None
-"""The lower end of a gradient window, or both ends (as text ``"LOW to HIGH"``); None: as it is."""
+"""The lower end of a gradient window, or both ends (as text ``"LOW to HIGH"``); None: unchanged."""
 
 _TO: Final = " to "
 
 
 class GradientWindow:
-    """The gradient window of a loaded engine, which lies in the compiled one.
+    """The gradient window of a loaded engine, which lies within the compiled one.
 
     Parameters
     ----------
@@ -74,21 +74,21 @@ class GradientWindow:
             wider = "has no upper end to change" if high == math.inf and ends[0] >= low else "is narrower"
             raise GradientWindowError(
                 f"the gradient window ({ends[0]:g}, {ends[1]:g}) does not fit the compiled one, ({low:g}, {high:g}), which {wider}; "
-                "compile with the widest window that a training needs, gradient_window=LOW or (LOW, HIGH)."
+                "compile with the widest window that training needs, gradient_window=LOW or (LOW, HIGH)."
             )
 
 
 class RunValues:
-    """The scheduled values of a training, set before each update.
+    """The scheduled values of a training run, set before each update.
 
     Parameters
     ----------
     window
         The gradient window of the session.
     gradient_window
-        Its values in this training; None: it stays as it is.
+        Its values in this training; None: it does not change.
     limits, capacity
-        The same of the spikes that are sent.
+        The same for the number of sent spikes.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Updates of a training: from whole batches, from batches in parts, or from this process's share of them."""
+"""Updates of a training run: from whole batches, from batches in parts, or from this process's share of them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from snnc.backends.training.updates.ranks import Ranks
 
 
 class Updates:
-    """Makes the updates of a training in sequence.
+    """Makes the updates of a training run in sequence.
 
     Parameters
     ----------
@@ -24,7 +24,7 @@ class Updates:
     accumulate
         Number of parts in which the samples of an update run.
     ranks
-        Processes that share each batch; None: this one is alone.
+        Processes that share each batch; None: this process trains alone.
 
     Raises
     ------

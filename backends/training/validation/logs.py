@@ -19,7 +19,7 @@ _COLUMNS: Final = ("epoch", "updates", "seconds", "learning_rate", "loss")
 
 
 class LogError(SessionError):
-    """A log of a training cannot be written, or an existing one is not a log of the same training."""
+    """A log of a training run cannot be written, or an existing one belongs to another training run."""
 
     code = "SNNC-E592"
 
@@ -75,7 +75,7 @@ class CsvLog:
             with self.path.open(newline="", encoding="utf-8") as stream:
                 reader = csv.DictReader(stream)
                 if tuple(reader.fieldnames or ())[: len(_COLUMNS)] != _COLUMNS:
-                    raise LogError(f"{str(self.path)!r} is not the log of a training; give another file, or delete it.")
+                    raise LogError(f"{str(self.path)!r} is not the log of a training run; give another file, or delete it.")
                 return [{k: v for k, v in row.items() if k is not None} for row in reader if int(row["epoch"]) <= epochs]
         except (OSError, ValueError, TypeError, csv.Error) as error:
             raise LogError(f"the log {str(self.path)!r} of the training that resumes cannot be read: {error}.") from None

@@ -17,7 +17,7 @@ Metric: TypeAlias = str | Callable[[Array, Array], float]
 """``"accuracy"``, ``"top_3"``, ``"confusion"``, ``"per_class"``, ``"f1"``, ``"spikes"``; or a function of scores [samples, classes] and
 targets."""
 SPIKES: Final = "spikes"
-"""The metric of the spikes of each layer, which gives a number for each: ``spikes_<label>``."""
+"""The metric that counts the spikes of each layer, a number per layer: ``spikes_<label>``."""
 Value: TypeAlias = float | npt.NDArray[np.floating]
 
 
@@ -104,7 +104,7 @@ def value_of(name: str, metric: Metric, scores: Array, targets: Array) -> Value:
     if isinstance(metric, str):
         count = _top_count(metric)
         if not are_classes(targets):
-            raise MetricError(f"the metric {name!r} needs classes, and the targets are {targets.dtype} of shape {list(targets.shape)}.")
+            raise MetricError(f"the metric {name!r} needs classes, but the targets are {targets.dtype} of shape {list(targets.shape)}.")
         return top(scores, targets, count) if count is not None else _KNOWN[metric](scores, targets)
     value = metric(scores, targets)
     if not np.isscalar(value) and np.ndim(value) != 0:
@@ -117,7 +117,7 @@ def value_of(name: str, metric: Metric, scores: Array, targets: Array) -> Value:
 
 
 def are_classes(targets: Array) -> bool:
-    """Return whether targets are class indices, one a sample."""
+    """Return whether targets are class indices, one per sample."""
     return targets.ndim == 1 and targets.dtype.kind in "iu"
 
 

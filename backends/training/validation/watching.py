@@ -1,4 +1,4 @@
-"""Validation, early stopping, best weights and logs of a training."""
+"""Validation, early stopping, best weights and logs of a training run."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from snnc.backends.training.validation.stopping import Stopping
 
 @dataclass(frozen=True)
 class Logs:
-    """The logs of a training, none or several."""
+    """The logs of a training run, none or several."""
 
     csv: CsvLog | None = None
     tensorboard: TensorBoardLog | None = None
@@ -100,9 +100,9 @@ class Watching:
                 "restore_best": self.restore_best,
             }
             for name in (name for name, given in wanted.items() if given):
-                raise TrainingOptionError(f"{name} follows the validation, and there are no validation data; give validation=(x, y).")
+                raise TrainingOptionError(f"{name} follows the validation, but there are no validation data; give validation=(x, y).")
         elif self.stopping.monitor == "accuracy" and not self.of_classes:
-            raise TrainingOptionError("monitor is 'accuracy', and the loss compares with no classes of samples; monitor the 'loss'.")
+            raise TrainingOptionError("monitor is 'accuracy', but the loss compares with no classes of samples; monitor the 'loss'.")
         if self.stopping.min_delta != 0 and self.stopping.patience is None:
             raise TrainingOptionError("min_delta has no effect without patience; give both, or leave it out.")
         if self.best is not None and checkpoints is not None and self.best.absolute() == Path(checkpoints.path).absolute():
@@ -111,7 +111,7 @@ class Watching:
             raise TrainingOptionError("restore_best with checkpoints needs a file that survives an interruption; give best=….")
 
     def logs(self, begin: Position) -> Logs:
-        """Open the logs of a training that begins, or goes on, at a position; only the first of several processes has any."""
+        """Open the logs of a training run that begins, or goes on, at a position; only the first of several processes has any."""
         if not leads():
             return Logs()
         resumed = begin.epoch > begin.recipe.first_epoch or begin.batch > 0

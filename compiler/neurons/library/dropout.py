@@ -16,7 +16,7 @@ MASK: Final = "mask"
 
 
 def Dropout(rate: float = 0.5, seed: int = 0) -> NeuronModel:  # noqa: N802 - named like the neurons
-    """Pass on the current, in training without a random share of the neurons: ``y = mask * i``.
+    """Pass on the current; in training, a random share of the neurons passes on nothing: ``y = mask * i``.
 
     A sample's mask is the same at every step of its sequence (Lee et al. 2020, DOI 10.3389/fnins.2020.00119), and is drawn again at every
     update. Runs drop nothing.

@@ -70,7 +70,7 @@ class Surrogate:
         return Surrogate(self.name if self.name.startswith("windowed_") else f"windowed_{self.name}", inside, parameters)
 
     def windowed_by(self, low: str, high: str | None = None) -> Surrogate:
-        """Return the surrogate of :meth:`windowed` with ends that parameters of the neuron hold; `high` None: no upper end."""
+        """Return the surrogate of :meth:`windowed` whose ends are parameters of the neuron; if `high` is None, there is no upper end."""
         return replace(self, derivative=_inside(self.derivative, Symbol(low), None if high is None else Symbol(high)))
 
     def __str__(self) -> str:

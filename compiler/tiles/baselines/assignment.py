@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from snnc.compiler.tiles.placement.grouping import Ints
+from snnc.compiler.tiles.blocks.grouping import Ints
 
 
 @dataclass(frozen=True, eq=False)

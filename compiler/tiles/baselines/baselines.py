@@ -11,11 +11,11 @@ import numpy as np
 from snnc.compiler.tiles.baselines import linear, partition, random_assignment
 from snnc.compiler.tiles.baselines.assignment import Assignment
 from snnc.compiler.tiles.baselines.partition import NeuronFlow
+from snnc.compiler.tiles.blocks.cut import Cut
+from snnc.compiler.tiles.blocks.tile_range import ScatteredRange
 from snnc.compiler.tiles.cycles.block_cycles import step_cycles
 from snnc.compiler.tiles.errors import StrategyError
-from snnc.compiler.tiles.placement.cut import Cut
 from snnc.compiler.tiles.placement.placement import Placement
-from snnc.compiler.tiles.placement.tile_range import ScatteredRange
 from snnc.compiler.tiles.problem import MappingProblem
 
 SNNC: Final = "snnc"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from snnc.compiler.tiles.baselines.assignment import Assignment, LayerShare, split_layers
-from snnc.compiler.tiles.placement.grouping import Ints, neurons_per_tile
+from snnc.compiler.tiles.blocks.grouping import Ints, neurons_per_tile
 
 
 def each_layer(sizes: tuple[int, ...], tiles: int) -> Assignment:

@@ -10,9 +10,9 @@ from typing import Final
 import numpy as np
 
 from snnc.compiler.tiles.baselines.assignment import Assignment, split_layers
+from snnc.compiler.tiles.blocks.grouping import Floats, Ints
 from snnc.compiler.tiles.errors import NoPartitionerError
 from snnc.compiler.tiles.partition.child_process import ask
-from snnc.compiler.tiles.placement.grouping import Floats, Ints
 
 MOST_EDGES: Final = 4_000_000
 """Maximum number of edges of a graph; beyond it, runs of neurons get longer."""

@@ -9,15 +9,15 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from snnc.compiler.ir.arrays.sizes import FLOAT
+from snnc.compiler.tiles.blocks.block_shapes import BlockShape
+from snnc.compiler.tiles.blocks.cut import AnyCut
+from snnc.compiler.tiles.blocks.grouping import Floats, Ints, ceil_div, column_groups, largest_share
+from snnc.compiler.tiles.codelets.block_codelets import block_loops
+from snnc.compiler.tiles.cycles.gradient_counts import returned_amounts
+from snnc.compiler.tiles.cycles.indexed_cycles import Holdings, estimated, keys_passed, source_amounts, target_amounts
 from snnc.compiler.tiles.cycles.sparse_values import nonzero_rows
-from snnc.compiler.tiles.gradients.gradient_counts import returned_amounts
-from snnc.compiler.tiles.indexed.indexed_cycles import Holdings, estimated, keys_passed, source_amounts, target_amounts
-from snnc.compiler.tiles.network import Layer, Link, half_elements, learned_elements
-from snnc.compiler.tiles.placement.block_shapes import BlockShape
-from snnc.compiler.tiles.placement.cut import AnyCut
-from snnc.compiler.tiles.placement.grouping import Floats, Ints, ceil_div, column_groups, largest_share
+from snnc.compiler.tiles.mapped.network import Layer, Link, half_elements, learned_elements
 from snnc.compiler.tiles.problem import MappingProblem
-from snnc.compiler.tiles.vertices.block_codelets import block_loops
 from snnc.compiler.tiles.vertices.loops import Loop, cycles_of
 from snnc.compiler.tiles.vertices.parameter_vertices import summands, update, update_half
 
@@ -86,7 +86,7 @@ def expected(problem: MappingProblem) -> WindowContents:
 
 
 def busiest(problem: MappingProblem, part: str, samples: Any) -> WindowContents:
-    """Return the events of the slowest of all blocks with so many samples each."""
+    """Return the events of the slowest of all blocks with a given number of samples."""
 
     def events(link: Link) -> Any:
         bus = problem.bus[problem.bus_of[link.id]]

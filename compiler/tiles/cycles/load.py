@@ -10,7 +10,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from snnc.compiler.ir.plan import PhaseLoop
-from snnc.compiler.tiles.placement.grouping import Bools, Floats, Ints
+from snnc.compiler.tiles.blocks.grouping import Bools, Floats, Ints
 from snnc.compiler.tiles.problem import MappingProblem
 from snnc.compiler.tiles.vertices.loops import Loop, Values
 from snnc.compiler.tiles.vertices.vertex_spec import VertexSpec
@@ -18,17 +18,17 @@ from snnc.compiler.tiles.vertices.vertex_spec import VertexSpec
 SUPERVISOR: Final = 11.0
 """Tile cycles in which the supervisor starts all workers on one vertex (docs/reference/emulator.md)."""
 ASSIGNED: Final = 300_000
-"""Limit of the vertices that are assigned to workers one by one; beyond it, only those of some iterations, as a sample."""
+"""Maximum number of vertices that are assigned to workers one by one; if there are more, this is done for a sample of the iterations."""
 AT_ONCE: Final = 1 << 21
-"""Cycles of vertices that are copied at a time."""
+"""Number of vertex cycles that are copied at a time."""
 
 
 LoopsOfKind: TypeAlias = Callable[[int], tuple[PhaseLoop, ...]]
-"""Loops of the vertices of a kind, by its number among those that were added together."""
+"""Returns the loops of the vertices of a kind, given its index among the kinds that were added together."""
 
 
 def described_loops(vertex: str, loops: tuple[Loop, ...], amounts: Values, kind: int = 0, of: str = "") -> Iterator[PhaseLoop]:
-    """Yield loops as plans show them, with `of` after their names; of amounts that are arrays, the element of a `kind`."""
+    """Yield loops in the form that plans show, with `of` appended to their names; of amounts that are arrays, use the element `kind`."""
     of_kind = {name: np.asarray(value).reshape(-1)[kind if np.size(value) > 1 else 0] for name, value in amounts.items()}
     for loop in loops:
         trips, cycles = float(loop.trips.value(of_kind)), float(loop.cycles.value(of_kind))
@@ -48,11 +48,11 @@ class Work:
         self.start = problem.target.vertex_start_cycles
 
     def add(self, tiles: Ints | int, cycles: Any, number: Any = 1) -> None:
-        """As :meth:`Load.add`."""
+        """See :meth:`Load.add`."""
         np.add.at(self.total, tiles, cycles * number)
 
     def add_vertices(self, tiles: Ints | int, vertex: VertexSpec, amounts: Values, number: Any = 1) -> None:
-        """As :meth:`Load.add_vertices`."""
+        """See :meth:`Load.add_vertices`."""
         self.add(tiles, self.start + vertex.cycles(amounts), number)
 
 
@@ -60,7 +60,7 @@ class Load:
     """Vertices of one compute set. Worker cycles are added; :attr:`cycles` and :attr:`busiest` return tile cycles."""
 
     def __init__(self, problem: MappingProblem, iterations: int | None = None) -> None:
-        """Consider the first `iterations` of a sequence, all by default."""
+        """Consider the first `iterations` iterations of a sequence, by default all."""
         self.problem = problem
         self.whole = iterations is None
         self.chosen = problem.timeline.before(iterations)
@@ -72,7 +72,7 @@ class Load:
         self._number = 0
 
     def add_vertices(self, tiles: Ints | int, vertex: VertexSpec, amounts: Values, number: Any = 1) -> None:
-        """Add `number` vertices with a step in every run to each of `tiles`: so many trips of their loops as `amounts` say."""
+        """Add to each of `tiles` `number` vertices that have a step in every run; `amounts` are the trip counts of their loops."""
         cycles = self.problem.target.vertex_start_cycles + vertex.cycles(amounts)
         self.add(tiles, cycles, number, partial(_loops_of_vertex, vertex, amounts))
 
@@ -83,9 +83,9 @@ class Load:
         self.add_kinds(tiles, np.zeros(len(tiles), dtype=np.int64), cycles, shared=True, loops=loops)
 
     def add(self, tiles: Ints | int, cycles: Any, number: Any = 1, loops: LoopsOfKind | None = None) -> None:
-        """Add `number` vertices of `cycles` cycles in every run to each of `tiles` (a tile may occur several times).
+        """Add to each of `tiles` (a tile may occur several times) `number` vertices that take `cycles` cycles in every run.
 
-        `loops` returns those of the vertices on a tile, by its place in `tiles`.
+        `loops` returns the loops of the vertices on a tile, given the index of the tile in `tiles`.
         """
         where, each = np.atleast_1d(np.asarray(tiles, dtype=np.int64)), np.asarray(cycles, dtype=np.float64)
         if np.ndim(number) == 0:
@@ -171,9 +171,11 @@ class Load:
             return 0.0
         tiles, kind = np.concatenate(self._tiles), np.concatenate(self._kinds)
         # If every vertex has its own worker, the longest vertex of all tiles decides: such tiles need not be distinguished.
-        workers, serial = self.problem.target.workers, np.array(self._shared, dtype=bool)[kind]
-        crowded = np.bincount(tiles[~serial], minlength=self.problem.target.tiles) > workers
-        crowded[tiles[serial]] = True
+        workers, serial = self.problem.target.workers, np.array(self._shared, dtype=bool)[kind] if any(self._shared) else None
+        own = tiles if serial is None else tiles[~serial]
+        crowded = np.bincount(own, minlength=self.problem.target.tiles) > workers
+        if serial is not None:
+            crowded[tiles[serial]] = True
         others = crowded[tiles]
         alone = np.zeros(self._number, dtype=bool)
         alone[kind[~others]] = True
@@ -182,8 +184,11 @@ class Load:
             some = part if mine.all() else part[mine]
             longest = np.maximum(longest, workers * some.max(axis=0, initial=0.0))
         if others.any():
-            used, place = np.unique(kind[others], return_inverse=True)
-            longest = np.maximum(longest, self._group_tiles(tiles[others], place.reshape(-1), used).makespans.max(axis=0))
+            present = np.zeros(self._number, dtype=bool)
+            present[kind[others]] = True
+            place = np.cumsum(present) - 1
+            groups = self._group_tiles(tiles[others], place[kind[others]], np.flatnonzero(present))
+            longest = np.maximum(longest, groups.makespans.max(axis=0))
         return float(longest.mean())
 
     def _of_parts(self, kinds: Bools) -> Iterator[tuple[Floats, Bools]]:
@@ -199,7 +204,7 @@ class Load:
         return int(self.cycles.argmax())
 
     def slowest_loops(self) -> tuple[PhaseLoop, ...]:
-        """Loops of the slowest vertex of the slowest tile, on average, the one with most cycles first; none if it does not name them."""
+        """Loops of the slowest vertex on the slowest tile (both on average), most cycles first; empty if the vertex does not name them."""
         slowest, found = 0.0, None
         for tiles, kinds, cycles, loops, first in zip(
             self._tiles, self._kinds, self._cycles, self._described, np.cumsum([0, *map(len, self._cycles)]).tolist(), strict=False
@@ -212,7 +217,7 @@ class Load:
 
     @cached_property
     def _groups(self) -> TileGroups:
-        """Tiles with the same vertices need be looked at once."""
+        """Group the tiles with the same vertices, so that each group is examined once."""
         tiles, kind, _ = self._all
         return self._group_tiles(tiles, kind, np.arange(self._number))
 
@@ -227,7 +232,8 @@ class Load:
         place[busy[one]] = np.arange(len(one))
         here = place[tiles]
         mine = np.flatnonzero(here >= 0)
-        mine = mine[np.argsort(here[mine], kind="stable")]
+        short: Any = here[mine].astype(np.int16) if len(one) < 1 << 15 else here[mine]  # NumPy sorts 16 bits by radix, without comparisons
+        mine = mine[np.argsort(short, kind="stable")]
         where, vertices = here[mine], kind[mine]
         serial = shared[vertices]
         workers = self.problem.target.workers
@@ -256,7 +262,7 @@ class TileGroups:
 
 
 def makespans(where: Ints, cycles: Floats, tiles: int, workers: int) -> Floats:
-    """[tiles, iterations]: worker cycles until the last worker is done: each takes the longest remaining vertex (Graham's LPT rule).
+    """[tiles, iterations]: worker cycles until the last worker is done, if each takes the longest remaining vertex (Graham's LPT rule).
 
     Parameters
     ----------
@@ -265,7 +271,7 @@ def makespans(where: Ints, cycles: Floats, tiles: int, workers: int) -> Floats:
     cycles
         [vertices, iterations].
     tiles, workers
-        Number of tiles, workers of each.
+        Number of tiles, and of workers on each.
     """
     found: Floats = np.zeros((tiles, cycles.shape[1]))
     if not len(where):
@@ -286,9 +292,9 @@ def makespans(where: Ints, cycles: Floats, tiles: int, workers: int) -> Floats:
 
 
 def _longest_first(cycles: Floats, workers: int, most: int) -> Floats:
-    """The same, [tiles, iterations], for tiles with equally many vertices, [tiles, vertices, iterations].
+    """Do the same, [tiles, iterations], for tiles with the same number of vertices, [tiles, vertices, iterations].
 
-    Of `most` iterations vertices are assigned one by one.
+    Vertices are assigned one by one in at most `most` iterations.
     """
     tiles, vertices, iterations = cycles.shape
     some = np.unique(np.linspace(0, iterations - 1, min(iterations, max(most, 1))).round().astype(np.int64))

@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from snnc.compiler.tiles.network import Link
+from snnc.compiler.tiles.mapped.network import Link
 from snnc.compiler.tiles.problem import MappingProblem
 
 SMALLEST: Final = 1e-12

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from snnc.compiler.ir.arrays.sizes import FLOAT
+from snnc.compiler.tiles.blocks.grouping import column_groups
+from snnc.compiler.tiles.blocks.tile_range import TileRange
 from snnc.compiler.tiles.exchange.traffic import ExchangeTraffic, Layout, send_to_all
-from snnc.compiler.tiles.placement.grouping import column_groups
-from snnc.compiler.tiles.placement.tile_range import TileRange
 
 
 def records_to_loss(layout: Layout) -> ExchangeTraffic:

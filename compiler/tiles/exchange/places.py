@@ -42,7 +42,7 @@ class LayerPlace:
         Neurons of a tile; the number of its column groups; and the 32-bit words of its spike masks for one sample. A word holds 32
         neurons of one column group, and every tile has as many words as the fullest one needs.
     first_sample, samples
-        Range of the samples of each tile.
+        First sample, and number of samples, of each tile.
     groups
         The replicas, by sample.
     """

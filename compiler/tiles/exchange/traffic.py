@@ -25,20 +25,20 @@ import numpy.typing as npt
 
 from snnc.compiler.ir.arrays.sizes import FLOAT
 from snnc.compiler.ir.plan import Relay
-from snnc.compiler.tiles.exchange.chip_links import Flows
-from snnc.compiler.tiles.gradients.gradient_windows import BusReduction, reductions
-from snnc.compiler.tiles.indexed.indexed_cycles import Holdings, estimated
-from snnc.compiler.tiles.indexed.indexed_owners import Ownership
-from snnc.compiler.tiles.network import BusSource, Layer, learned_rows, learned_scalars
-from snnc.compiler.tiles.placement.block_shapes import BlockShape, shapes
-from snnc.compiler.tiles.placement.blocks import Blocks, blocks_of, cut_key
-from snnc.compiler.tiles.placement.cut import Cut
-from snnc.compiler.tiles.placement.grouping import Floats, Ints, ceil_div, column_groups
+from snnc.compiler.machines.chip_links import Flows
+from snnc.compiler.tiles.blocks.block_shapes import BlockShape, shapes
+from snnc.compiler.tiles.blocks.blocks import Blocks, blocks_of, cut_key
+from snnc.compiler.tiles.blocks.cut import Cut
+from snnc.compiler.tiles.blocks.grouping import Floats, Ints, ceil_div, column_groups
+from snnc.compiler.tiles.blocks.tile_range import TileRange
+from snnc.compiler.tiles.cycles.indexed_cycles import Holdings, estimated
+from snnc.compiler.tiles.exchange.gradient_windows import BusReduction, reductions
+from snnc.compiler.tiles.exchange.indexed_owners import Ownership
+from snnc.compiler.tiles.mapped.network import BusSource, Layer, learned_rows, learned_scalars
 from snnc.compiler.tiles.placement.placement import Placement
-from snnc.compiler.tiles.placement.tile_range import TileRange
 from snnc.compiler.tiles.problem import MappingProblem
-from snnc.compiler.tiles.relays.buses import Bus
 from snnc.compiler.tiles.relays.relay_cycles import mask_rows
+from snnc.compiler.tiles.schedule.buses import Bus
 from snnc.compiler.tiles.schedule.window_test import LevelReads, WindowTest, window_test
 from snnc.compiler.tiles.vertices.control_vertices import most
 
@@ -438,10 +438,10 @@ def between_replicas(
 
 
 def _pieces(number: Ints, share: Ints, elements: Ints, joined: npt.NDArray[np.bool_]) -> Ints:
-    """Return in how many pieces the shares of `number` column groups of a size lie, ``[replicas][tiles]``.
+    """Return the number of contiguous pieces that the shares of `number` column groups of a size form, ``[replicas][tiles]``.
 
-    Column groups of a tile follow each other in memory, so those that one replica owns whole (biases of one or two neurons) are one piece,
-    with those of the other size too: `joined` says for which shares there is such a piece already, and is updated.
+    Column groups of a tile are adjacent in memory, so the groups that one replica owns whole (biases of one or two neurons) form one piece,
+    also with groups of the other size: `joined` marks the shares that already have such a piece, and is updated.
     """
     whole = (share == elements) & (share > 0) & (number > 0)
     pieces: Ints = np.where(whole, ~joined, number * (share > 0))

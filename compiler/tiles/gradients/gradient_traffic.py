@@ -8,12 +8,12 @@ from functools import partial
 import numpy as np
 
 from snnc.compiler.ir.arrays.sizes import FLOAT
+from snnc.compiler.tiles.blocks.grouping import Floats, Ints
 from snnc.compiler.tiles.cycles.load import Load
 from snnc.compiler.tiles.exchange.traffic import ExchangeTraffic, Layout
-from snnc.compiler.tiles.placement.grouping import Floats, Ints
 from snnc.compiler.tiles.problem import MappingProblem
-from snnc.compiler.tiles.relays.buses import Bus
 from snnc.compiler.tiles.relays.relay_workers import Shares
+from snnc.compiler.tiles.schedule.buses import Bus
 from snnc.compiler.tiles.schedule.timeline import Rounds
 from snnc.compiler.tiles.vertices.gradient_vertices import gradient_window, reduce_partials
 from snnc.compiler.tiles.vertices.loops import cycles_of

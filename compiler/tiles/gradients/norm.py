@@ -1,4 +1,4 @@
-"""The norm of all gradients: sums of squares of tiles, of chips and of all, in supersteps of their own before the optimiser."""
+"""The norm of all gradients: sums of squares of tiles, of chips and of all, in separate supersteps before the optimiser."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Final
 import numpy as np
 
 from snnc.compiler.ir.arrays.sizes import FLOAT
+from snnc.compiler.tiles.blocks.grouping import Ints
 from snnc.compiler.tiles.cycles.load import Load
-from snnc.compiler.tiles.cycles.superstep import SuperstepDraft
+from snnc.compiler.tiles.exchange.indexed_traffic import owned_work
 from snnc.compiler.tiles.exchange.traffic import ExchangeTraffic, Layout, parameter_groups, shares_of
-from snnc.compiler.tiles.indexed.indexed_traffic import owned_work
-from snnc.compiler.tiles.network import learned_rows, learned_scalars
-from snnc.compiler.tiles.placement.grouping import Ints
+from snnc.compiler.tiles.mapped.network import learned_rows, learned_scalars
+from snnc.compiler.tiles.supersteps.superstep import SuperstepDraft
 from snnc.compiler.tiles.vertices.loss_vertices import loss_sum
 from snnc.compiler.tiles.vertices.parameter_vertices import clip, judge_update
 

@@ -3,7 +3,7 @@
 The tiles of a target are cut into bundles. Each tile of a bundle stands for a part of the source's tiles: it collects their rows from all
 tiles of its bundle, and places the rows for one tile of the source next to each other, as one piece. A tile of the source then reads one
 piece from each bundle instead of one or two from each column group. If the number of tiles in a bundle is the square root of their total
-number, tiles of the source and of the target read about equally many pieces.
+number, tiles of the source and of the target read about the same number of pieces.
 docs/decisions/0025-packed-weight-rows.md has the reasons.
 """
 
@@ -18,11 +18,11 @@ from typing import Final, TypeAlias
 import numpy as np
 
 from snnc.compiler.ir.arrays.sizes import FLOAT
+from snnc.compiler.tiles.blocks.grouping import Ints, ceil_div, column_groups, split
+from snnc.compiler.tiles.blocks.tile_range import TileRange
 from snnc.compiler.tiles.cycles.load import Load
 from snnc.compiler.tiles.exchange.traffic import ExchangeTraffic, Layout
-from snnc.compiler.tiles.network import Link
-from snnc.compiler.tiles.placement.grouping import Ints, ceil_div, column_groups, split
-from snnc.compiler.tiles.placement.tile_range import TileRange
+from snnc.compiler.tiles.mapped.network import Link
 from snnc.compiler.tiles.problem import MappingProblem
 from snnc.compiler.tiles.vertices.parameter_vertices import pack_rows
 
@@ -31,7 +31,7 @@ WORTH: Final = 2
 NOTABLE: Final = 0.05
 """Packing is tried only if the estimated code for rows of weights takes this fraction of a tile or more."""
 Runs: TypeAlias = tuple[tuple[int, int], ...]
-"""Runs of consecutive tiles of the source with equally many neurons: the number of tiles, and of neurons on each."""
+"""Runs of consecutive tiles of the source with the same number of neurons: the number of tiles, and of neurons on each."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +45,7 @@ class Packing:
     source, target
         Tile ranges of the two populations.
     bundles
-        Number of runs of tiles into which :func:`snnc.compiler.tiles.placement.grouping.split` cuts a replica of the target.
+        Number of runs of tiles into which :func:`snnc.compiler.tiles.blocks.grouping.split` cuts a replica of the target.
     """
 
     inputs: int

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from snnc.compiler.tiles.placement.grouping import Ints
+from snnc.compiler.tiles.blocks.grouping import Ints
 
 
 def halvings(ids: Ints) -> Ints:

@@ -29,26 +29,27 @@ AMOUNTS: Final = (
     "bias_runs",
     "bias_values",
     "size",
+    "biases",
     "bytes",
     "read",
     "pieces",
 )
 REMEMBERED: Final = 4
-"""Answers that a profile keeps: one for each number of column groups."""
+"""Maximum number of cached results of a profile, one for each number of column groups."""
 SIZES: Final = 10
 """Sizes of groups that a profile measures."""
 SAMPLED: Final = 16
-"""Groups that it measures of each size."""
+"""Number of groups of each size that a profile measures."""
 
 
 @dataclass(frozen=True, eq=False)
 class TableAmounts:
     """Amounts by name, numbers or one for each tile: of the largest group of a tile, and of all its groups.
 
-    span: rows; keys: those that are found by key; reach: sources from the first to the last that has one; searched, ended: 1 where sources
-    lie before these, and behind; singles, runs, values: runs of one value, longer ones and the values of both, without
-    biases; bias_…: those of the biases; size: elements of theta; bytes: of the tables; read, pieces: targets that are read,
-    and the ranges that they form.
+    span: rows; keys: rows that are found by key; reach: sources from the first to the last one that has a row; searched, ended: 1 if there
+    are sources before these, or after them; singles, runs, values: runs of one value, longer runs, and the values of both, without
+    biases; bias_…: the same for biases; size: elements of theta; biases: those among them; bytes: bytes of the tables; read, pieces:
+    targets that are read, and the ranges that they form.
     """
 
     largest: dict[str, Any]
@@ -56,7 +57,7 @@ class TableAmounts:
 
 
 def amounts(tables: IndexTables, rate: Floats | None = None) -> dict[str, Any]:
-    """Return the amounts of every group; with `rate`, a number for each source, these count by it: reach, rows, runs and values."""
+    """Return the amounts of every group; with `rate`, a weight for each source, reach, rows, runs and values are weighted sums."""
     runs, values = tables.runs, tables.elements
     bias_runs = bias_values = np.zeros_like(runs)
     if tables.always:
@@ -87,6 +88,7 @@ def amounts(tables: IndexTables, rate: Floats | None = None) -> dict[str, Any]:
         "bias_runs": nothing if single else bias_runs,
         "bias_values": bias_values,
         "size": tables.used.sizes,
+        "biases": tables.used.sizes_from(tables.weights),
         "bytes": tables.index_bytes() * tables.numbers,
         "read": tables.targets.sizes,
         "pieces": np.diff(tables.targets.group),
@@ -123,10 +125,10 @@ class Profile:
     sizes: Ints
     largest: Floats
     _known: dict[tuple[bytes, tuple[int, ...]], Floats] = field(default_factory=dict)
-    """The last few answers: the search asks for the same groups again and again."""
+    """Cache of the last results, because the search requests the same groups repeatedly."""
 
     def held(self, neurons: Any, groups: Any) -> TableAmounts:
-        """Estimate what tiles hold whose `neurons` are cut into `groups`."""
+        """Estimate the amounts of tiles whose `neurons` are cut into `groups`."""
         each = np.asarray(-(-np.asarray(neurons) // np.maximum(groups, 1)), np.int64)
         key = each.tobytes(), each.shape
         if key not in self._known:
@@ -137,7 +139,7 @@ class Profile:
         return TableAmounts(dict(zip(AMOUNTS, values, strict=True)), dict(zip(AMOUNTS, values * groups, strict=True)))
 
     def _between(self, each: Ints) -> Floats:
-        """Amounts in groups of `each` neurons, between those of the sizes that were measured."""
+        """Amounts in groups of `each` neurons, interpolated between the measured sizes."""
         last = len(self.sizes) - 1
         below = np.clip(np.searchsorted(self.sizes, each, side="right") - 1, 0, max(last - 1, 0))
         above = np.minimum(below + 1, last)
@@ -148,7 +150,7 @@ class Profile:
 
 
 def measure(cutter: Cutter, neurons: int) -> Profile:
-    """Cut a population of `neurons` into groups of several sizes, and look at some groups of each."""
+    """Cut a population of `neurons` into groups of several sizes, and measure some groups of each size."""
     sizes = np.unique(np.geomspace(1, neurons, SIZES).round().astype(np.int64))
     found = []
     for size in sizes:

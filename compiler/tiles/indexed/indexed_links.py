@@ -11,10 +11,10 @@ import numpy as np
 
 from snnc.compiler.ir.arrays.indexed_maps import IndexedMap, IndexedOp, indexed_map
 from snnc.compiler.ir.step_program import Buffer
+from snnc.compiler.tiles.blocks.grouping import Floats, Ints, column_groups, split
+from snnc.compiler.tiles.blocks.tile_range import TileRange
 from snnc.compiler.tiles.indexed.holdings import Profile, TableAmounts, amounts, held_exactly, measure
 from snnc.compiler.tiles.indexed.tables import IndexTables, TableForm, source_tables, target_tables
-from snnc.compiler.tiles.placement.grouping import Floats, Ints, column_groups, split
-from snnc.compiler.tiles.placement.tile_range import TileRange
 
 KEPT: Final = 4
 """Number of cuts whose tables are cached while placements are compared."""
@@ -35,12 +35,12 @@ class IndexedLink:
 
     @cached_property
     def map(self) -> IndexedMap:
-        """Its runs."""
+        """The runs of the connection."""
         return indexed_map(self.op, self.buffers)
 
     @property
     def owned(self) -> int:
-        """Elements of theta that tiles own; constants lie with the groups alone."""
+        """Elements of theta that tiles own; constants are stored only with the groups."""
         return self.map.elements if self.map.constants is None else 0
 
     @property
@@ -84,7 +84,7 @@ class IndexedLink:
         return TableForm(single=self.map.length == 1)
 
     def held(self, side: Side, where: TileRange, rate: Floats | None = None) -> TableAmounts:
-        """Return the amounts of every tile of `where`, replica after replica; `rate`: events of each source, where they differ."""
+        """Return the amounts of every tile of `where`, replica by replica; `rate`: events of each source, if they differ."""
         one = held_exactly(self._amounts(side, where, rate), column_groups(where.neurons, where.columns))
         return TableAmounts(*({name: np.tile(v, where.replicas) for name, v in some.items()} for some in (one.largest, one.total)))
 

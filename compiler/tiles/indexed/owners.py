@@ -14,7 +14,7 @@ from snnc.compiler.tiles.indexed.tables import Pieces
 Ints: TypeAlias = npt.NDArray[np.int64]
 
 GRAIN: Final = 4
-"""Fewest shared weights of an owner: each group's part of a gradient costs a fragment, however small it is."""
+"""Minimum number of shared weights per owner: each group's part of a gradient costs a fragment, however small it is."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,18 +32,18 @@ class Owners:
 
 
 def find_owners(found: IndexedMap, used: Pieces, group_tiles: Ints, tiles: Ints, *, weight_learns: bool, bias_learns: bool) -> Owners:
-    """Deal theta to tiles.
+    """Assign the elements of theta to owner tiles.
 
     Parameters
     ----------
     found, used
-        The map, and what each group of the target's (first) replica uses of theta.
+        The map, and the elements of theta that each group of the target's (first) replica uses.
     group_tiles, tiles
-        Tile of each of these groups; all tiles of the target.
+        The tile of each of these groups, and all tiles of the target.
     weight_learns, bias_learns
         Whether training changes weights, and biases.
 
-    Weights that one group alone uses lie with it; others are dealt evenly over all tiles.
+    Weights that only one group uses are owned by its tile; all others are distributed evenly over the tiles.
     """
     owner = np.repeat(np.arange(len(group_tiles)), np.diff(used.group))
     parts = []
@@ -58,7 +58,7 @@ def find_owners(found: IndexedMap, used: Pieces, group_tiles: Ints, tiles: Ints,
 
 
 def _private(first: Ints, count: Ints, tile: Ints, begin: int, end: int) -> tuple[Ints, Ints, Ints] | None:
-    """Owners as the groups use the weights; None if two use the same or the pieces are many."""
+    """Make each group the owner of the weights that it uses; None if two groups share a weight, or if there would be too many pieces."""
     order = np.argsort(first, kind="stable")
     first, count, tile = first[order], count[order], tile[order]
     if not len(first) or (first[1:] < (first + count)[:-1]).any() or len(first) > 2 * len(np.unique(tile)) + len(tile) // 2:
@@ -69,7 +69,7 @@ def _private(first: Ints, count: Ints, tile: Ints, begin: int, end: int) -> tupl
 
 
 def owner_count(elements: int, tiles: int) -> int:
-    """Tiles that share `elements` of which all use the same."""
+    """Return the number of owners among which `elements` shared weights are divided."""
     return max(1, min(elements // GRAIN, tiles))
 
 

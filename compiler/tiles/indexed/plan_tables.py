@@ -12,26 +12,26 @@ from snnc.compiler.ir.arrays.indexed_maps import IndexedMap, IndexedOp, indexed_
 from snnc.compiler.ir.plan import Plan, PopulationPlan
 from snnc.compiler.ir.step_operations import InputGradient
 from snnc.compiler.ir.step_program import ConnectionInfo, StepProgram
+from snnc.compiler.tiles.blocks.grouping import Ints
 from snnc.compiler.tiles.indexed.owners import Owners, find_owners
 from snnc.compiler.tiles.indexed.tables import IndexTables, source_tables, target_tables
-from snnc.compiler.tiles.placement.grouping import Ints
 
 
 @dataclass(frozen=True, eq=False)
 class IndexedConnection:
-    """An indexed connection of a plan; tables are those of one replica's groups, the same for all replicas."""
+    """An indexed connection of a plan, with the tables of one replica's groups; they are the same for all replicas."""
 
     connection: ConnectionInfo
     map: IndexedMap
     target: IndexTables
     source: IndexTables | None
-    """With the source, where its gradient is formed."""
+    """Tables on the source's side; None if the source needs no gradient."""
     owners: Owners | None
     """None if theta holds constants."""
 
 
 def indexed_operations(program: StepProgram) -> Mapping[str, IndexedOp]:
-    """The operations of a program that are indexed, by connection."""
+    """Return the indexed operations of a program, by connection."""
     return {op.connection: op for op in program.forward if isinstance(op, IndexedOp)}
 
 
@@ -84,5 +84,5 @@ class _Cut:
 
     @cached_property
     def tiles(self) -> Ints:
-        """All tiles, those of other replicas too."""
+        """All tiles, including those of other replicas."""
         return np.array(sorted({b.tile for b in self.placed.blocks}), dtype=np.int64)

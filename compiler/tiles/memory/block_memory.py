@@ -9,7 +9,13 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from snnc.compiler.ir.arrays.sizes import FLOAT, HALF
-from snnc.compiler.tiles.indexed.indexed_cycles import Holdings, estimated, indexed_bytes, owned_estimate, rows_read
+from snnc.compiler.tiles.blocks.blocks import cut_key
+from snnc.compiler.tiles.blocks.cut import AnyCut, Cut
+from snnc.compiler.tiles.blocks.grouping import Ints, ceil_div, column_groups, even_neurons, mask_words
+from snnc.compiler.tiles.blocks.tile_range import TileRange
+from snnc.compiler.tiles.codelets.block_codelets import layer_code_bytes
+from snnc.compiler.tiles.cycles.indexed_cycles import Holdings, estimated, indexed_bytes, owned_estimate, rows_read
+from snnc.compiler.tiles.mapped.network import Layer, half_elements, learned_elements, learned_scalars
 from snnc.compiler.tiles.memory.lifetimes import (
     AGAIN_NEURONS,
     BACKWARD,
@@ -22,13 +28,7 @@ from snnc.compiler.tiles.memory.lifetimes import (
     peak_bytes,
     stages_of,
 )
-from snnc.compiler.tiles.network import Layer, half_elements, learned_elements, learned_scalars
-from snnc.compiler.tiles.placement.blocks import cut_key
-from snnc.compiler.tiles.placement.cut import AnyCut, Cut
-from snnc.compiler.tiles.placement.grouping import Ints, ceil_div, column_groups, even_neurons, mask_words
-from snnc.compiler.tiles.placement.tile_range import TileRange
 from snnc.compiler.tiles.problem import MappingProblem
-from snnc.compiler.tiles.vertices.block_codelets import layer_code_bytes
 
 CategoryAndLife: TypeAlias = tuple[str, str]
 """Category and lifetime."""
@@ -107,7 +107,7 @@ def masks_bytes(problem: MappingProblem, layer: Layer, cut: AnyCut, neurons: Any
 
 
 def most_bytes(problem: MappingProblem, held: LiveBytes, more: Mapping[str, Any] | None = None) -> Ints:
-    """Return the maximum of `held` that is live in any stage of a step, with the additions of `more` in some stages."""
+    """Return the maximum of the bytes `held` that are live in any stage of a step, with the additions of `more` in some stages."""
     return peak_bytes(held, stages_of(training=problem.training, segment=problem.segment), more)
 
 
@@ -122,9 +122,9 @@ def _copies(problem: MappingProblem, layer: Layer) -> int:
 
 
 def _saved_copies(problem: MappingProblem, layer: Layer) -> int:
-    """Bytes a neuron that source-side copies of float16 weights, in rows of even length, take less than floats."""
-    links = [link for link in layer.outgoing if link.half and problem.copies(link)]
-    return sum(FLOAT * link.outputs - HALF * (link.outputs + link.outputs % 2) for link in links)
+    """Return the bytes per neuron that float16 copies of weights on the source's side save; rows of dense ones have an even length."""
+    links = [link for link in layer.outgoing if link.half and link.indexed is None and problem.copies(link)]
+    return sum(FLOAT * link.outputs - HALF * (link.outputs + link.outputs % 2) if link.dense else FLOAT - HALF for link in links)
 
 
 def _states(problem: MappingProblem, layer: Layer) -> dict[CategoryAndLife, int]:

@@ -12,7 +12,7 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from snnc.compiler.tiles.placement.grouping import Ints
+from snnc.compiler.tiles.blocks.grouping import Ints
 
 LiveBytes: TypeAlias = Mapping[tuple[str, str], Any]
 """(category, lifetime) -> bytes, a number or an array."""

@@ -1,1 +1,1 @@
-"""The tiles of each population, and the search for them."""
+"""Placements: the number of tiles of each population, the tiles that it shares, and balanced ranges of tiles."""

@@ -18,8 +18,8 @@ from typing import Final
 
 import numpy as np
 
+from snnc.compiler.tiles.blocks.grouping import Floats, Ints, ceil_div
 from snnc.compiler.tiles.placement.choices import Allocation, Choice
-from snnc.compiler.tiles.placement.grouping import Floats, Ints, ceil_div
 
 FACTORS: Final = (0.7, 0.85, 0.95, 1.05, 1.2, 1.5)
 """Factor by which one bound is moved against the others."""
@@ -43,7 +43,7 @@ class AllocationTable:
     some: Sequence[Choice]
     tiles: Ints
     parts: Floats
-    """Cycles [parts][takes]."""
+    """Cycles [parts][allocations]."""
     choice: Ints
     width: Ints
 
@@ -111,7 +111,7 @@ class _ParetoAllocations:
 
     tiles: Ints
     parts: Floats
-    """Cycles [parts][takes]."""
+    """Cycles [parts][allocations]."""
     choice: Ints
     width: Ints
     starts: Ints

@@ -11,13 +11,13 @@ from typing import Final
 import numpy as np
 
 from snnc.compiler.errors import HalfDeltasError
+from snnc.compiler.tiles.blocks.cut import Cut, Cuts
+from snnc.compiler.tiles.blocks.grouping import Floats, Ints, ceil_div, column_limits, largest_share
 from snnc.compiler.tiles.cycles.block_cycles import PARTS, step_cycles
+from snnc.compiler.tiles.mapped.network import Layer, Link, MappedNetwork
 from snnc.compiler.tiles.memory.block_memory import block_bytes, code_bytes_estimate, most_bytes, received_bytes
-from snnc.compiler.tiles.network import Layer, Link, MappedNetwork
-from snnc.compiler.tiles.placement.cut import Cut, Cuts
-from snnc.compiler.tiles.placement.grouping import Floats, Ints, ceil_div, column_limits, largest_share
 from snnc.compiler.tiles.problem import MappingProblem
-from snnc.compiler.tiles.relays.buses import Bus
+from snnc.compiler.tiles.schedule.buses import Bus
 
 TYPICAL_NEURONS: Final = 6
 """Neurons on a tile for which a population's work is compared with that of others."""
@@ -42,7 +42,7 @@ class Choice:
     limit
         Maximum bytes of a tile that blocks may fill.
     neurons
-        Of the population.
+        Number of neurons of the population.
     """
 
     cut: Cut
@@ -103,16 +103,16 @@ def deals_pairs(batch: int, replicas: int) -> bool:
 
 
 def check_pairs(network: MappedNetwork, batch: int) -> None:
-    """Refuse a batch that cannot be dealt out in pairs.
+    """Refuse a batch that cannot be distributed in pairs.
 
     Raises
     ------
     HalfDeltasError
-        It is odd.
+        The batch is odd.
     """
     if network.half_deltas and not deals_pairs(batch, 1):
         raise HalfDeltasError(
-            f"deltas are float16, of which two samples are one word, and a batch of {batch} samples cannot be dealt out in pairs; give an "
+            f"float16 deltas need samples in pairs, because two samples share a word, but the batch of {batch} samples is odd; give an "
             "even batch, or leave deltas out of half."
         )
 
@@ -172,7 +172,7 @@ def _returned(problem: MappingProblem, bus: Bus) -> object:
 
 
 def _about(number: float) -> int:
-    """Numbers in steps of :data:`ALIKE`: counted or drawn numbers are never quite equal."""
+    """Numbers in steps of :data:`ALIKE`: counted or drawn numbers are never exactly equal."""
     return round(math.log(number) / ALIKE) if number > 0 else -(1 << 30)
 
 

@@ -17,11 +17,11 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
+from snnc.compiler.tiles.blocks.cut import Cut
+from snnc.compiler.tiles.blocks.grouping import neurons_per_tile, split
+from snnc.compiler.tiles.blocks.tile_range import TileRange
 from snnc.compiler.tiles.placement.balance import AllocationTable, AllocationTables, Balance
 from snnc.compiler.tiles.placement.choices import Allocation, Choice
-from snnc.compiler.tiles.placement.cut import Cut
-from snnc.compiler.tiles.placement.grouping import neurons_per_tile, split
-from snnc.compiler.tiles.placement.tile_range import TileRange
 from snnc.compiler.tiles.problem import MappingProblem
 
 ROOMY: Final = 0.3
@@ -73,7 +73,7 @@ def placements(problem: MappingProblem, options: Sequence[Sequence[Choice]], chi
     options
         The choices of each population there.
     chips, copies
-        Chips in all, and groups of them.
+        Total number of chips, and number of groups that they form.
     """
     if problem.target.tiles < len(problem.network.layers):
         yield _shared(problem, [some[0] for some in options])
@@ -115,7 +115,7 @@ def _place(
         return None
     ranges: list[TileRange] = []
     first_chip = 0
-    known: dict[tuple[int, ...], list[Allocation] | None] = {}  # chips that hold populations of the same structures share their tiles alike
+    known: dict[tuple[int, ...], list[Allocation] | None] = {}  # chips with the same structures divide their tiles in the same way
     for members, width in groups:
         some = [fitting[m] for m in members]
         if (key := (width, *map(id, some))) not in known:
@@ -166,7 +166,7 @@ def _allot(options: Sequence[Sequence[Choice]], tables: AllocationTables, tiles:
 
 
 def _within(each: Sequence[AllocationTable], number: Sequence[int], bound: float, tiles: int) -> list[int] | None:
-    """Row of the take of each structure with the fewest tiles and at most `bound` cycles per tile; None if `tiles` do not suffice.
+    """Row of each structure's allocation with the fewest tiles and at most `bound` cycles per tile; None if `tiles` do not suffice.
 
     `number` is the number of populations of each structure.
     """
@@ -184,12 +184,12 @@ def _within(each: Sequence[AllocationTable], number: Sequence[int], bound: float
 def _unchanged(
     allocations: list[Allocation], options: Sequence[Sequence[Choice]], tiles: int, tables: AllocationTables
 ) -> list[Allocation]:
-    """No change."""
+    """Return the allocations unchanged."""
     return allocations
 
 
 def _balance(allocations: list[Allocation], options: Sequence[Sequence[Choice]], tiles: int, tables: AllocationTables) -> list[Allocation]:
-    """Choose tiles again so that the sum of the step's parts is short, then continue as :func:`_quicken`."""
+    """Choose tiles again so that the sum of the step's parts is short, then apply :func:`_quicken`."""
     return _quicken(Balance(options, tables).improve(allocations, tiles), tiles)
 
 

@@ -13,11 +13,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from snnc.compiler.tiles.blocks.cut import Cut
+from snnc.compiler.tiles.blocks.grouping import ceil_div
+from snnc.compiler.tiles.blocks.tile_range import TileRange
 from snnc.compiler.tiles.placement.choices import Choice
-from snnc.compiler.tiles.placement.cut import Cut
-from snnc.compiler.tiles.placement.grouping import ceil_div
 from snnc.compiler.tiles.placement.placement import Placement, lay_range
-from snnc.compiler.tiles.placement.tile_range import TileRange
 from snnc.compiler.tiles.problem import MappingProblem
 
 SIMILAR: Final = 0.1

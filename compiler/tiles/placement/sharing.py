@@ -22,11 +22,11 @@ from typing import Final
 
 import numpy as np
 
+from snnc.compiler.tiles.blocks.grouping import Floats, Ints, ceil_div
+from snnc.compiler.tiles.blocks.tile_range import TileRange
 from snnc.compiler.tiles.placement.balance import AllocationTable
 from snnc.compiler.tiles.placement.choices import Choice
-from snnc.compiler.tiles.placement.grouping import Floats, Ints, ceil_div
 from snnc.compiler.tiles.placement.placement import Placement, copied, lay_range
-from snnc.compiler.tiles.placement.tile_range import TileRange
 from snnc.compiler.tiles.problem import MappingProblem
 
 POWERS: Final = (2, 3, 4)
@@ -93,7 +93,7 @@ def sharing_tiles(
     Parameters
     ----------
     problem, options, chips, copies
-        As :func:`snnc.compiler.tiles.placement.placement.placements` takes them.
+        As for :func:`snnc.compiler.tiles.placement.placement.placements`.
     separate
         Placements of populations on separate tiles. The search begins with one of these.
     """
@@ -300,7 +300,7 @@ def _sums(values: Floats) -> Floats:
 
 
 def _power(values: Floats, power: int) -> Floats:
-    """Raise `values` to 2 to `power`."""
+    """Raise `values` to the power ``2**power``."""
     for _ in range(power):
         values = values * values
     return values

@@ -1,4 +1,4 @@
-"""How often neurons fire, as a plan is given it: it sets window capacities and predicted costs."""
+"""The activity of the neurons that a plan is made for; it determines window capacities and predicted costs."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ class Activity:
     Attributes
     ----------
     mean
-        A value and step.
+        Mean spikes per value and step, by buffer.
     peak
-        The most in one step of one sample, of buffers that were measured.
+        Largest number of spikes in one step of one sample, by measured buffer.
     source
-        Where it was measured.
+        Description of the data on which the activity was measured.
     support, support_peak
-        The same of neurons that receive gradient (that spiked, or are inside the support of their surrogate), where that is bounded.
+        The same for neurons that receive gradient (that spiked, or are inside the support of their surrogate), if the support is bounded.
     rates
-        A step, of each single value of a buffer that was measured.
+        Spikes per step of each single value, by measured buffer.
     patterns
-        Which values of a buffer that was measured spiked: bits, [steps, samples, bytes], as :func:`numpy.packbits` packs them.
+        The values that spiked, by measured buffer: bits, [steps, samples, bytes], as :func:`numpy.packbits` packs them.
     counts, support_counts
-        Spikes, and neurons that receive gradient, of a buffer that was measured, [steps, samples].
+        Numbers of spikes, and of neurons that receive gradient, by measured buffer, [steps, samples].
     """
 
     mean: Mapping[str, float]
@@ -50,21 +50,21 @@ class Activity:
 
     @property
     def measured(self) -> dict[str, Any]:
-        """Keyword arguments of :func:`snnc.compiler.tiles.make_plan`: the statistics beside :attr:`mean`."""
+        """Keyword arguments of :func:`snnc.compiler.tiles.make_plan`: the statistics other than :attr:`mean`."""
         found = (self.rates, self.support, self.counts, self.support_counts, self.patterns)
         return dict(zip(("rates", "support", "counts", "support_counts", "patterns"), found, strict=True))
 
     def capacities(self, program: StepProgram) -> dict[str, int]:
-        """Return windows that hold a quarter more than the busiest step that was seen."""
+        """Return window capacities, a quarter above the busiest measured step."""
         return _with_room(program, self.peak)
 
     def gradient_capacities(self, program: StepProgram) -> dict[str, int]:
-        """Return the same for windows of the backward pass."""
+        """Return the capacities of windows of the backward pass in the same way."""
         return _with_room(program, self.support_peak)
 
 
 def taken(pattern: Array, index: Array | None) -> Array:
-    """Return :attr:`Activity.patterns` of the values at `index`; None: of all."""
+    """Return the part of :attr:`Activity.patterns` for the values at `index`; None: for all values."""
     return pattern if index is None else np.packbits(np.unpackbits(pattern, axis=-1)[..., index], axis=-1)
 
 

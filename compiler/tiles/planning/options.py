@@ -23,13 +23,13 @@ class PlanOptions:
     Attributes
     ----------
     steps, loss, loss_output, optimizer, surrogate, gradient_window
-        As the program was lowered with: a network in parts is lowered again.
+        The options with which the program was lowered, because a network in parts is lowered again.
     batch
         Samples of a run or an update.
     seed
-        Of the partitioner.
+        Seed of the partitioner.
     capacity, mode, recompute, streaming, parts, precision, half
-        As :func:`snnc.compile` takes them.
+        As for :func:`snnc.compile`.
     embedded
         Whether the plan is a part of another program: neurons keep their author's order.
     """

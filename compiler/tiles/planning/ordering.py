@@ -13,9 +13,9 @@ from snnc.compiler.ir.step_program import StepProgram
 from snnc.compiler.tiles.errors import TooBigError
 from snnc.compiler.tiles.partition import Correspondence
 from snnc.compiler.tiles.partition.reorder import movable, orders, reorder
-from snnc.compiler.tiles.placement.quick_estimates import Clocks
 from snnc.compiler.tiles.planning.activity import Activity, taken
 from snnc.compiler.tiles.planning.parting import Mapped, Mapper, worth_planning
+from snnc.compiler.tiles.search.quick_estimates import Clocks
 
 GRAINS: Final = (8, 1 << 30)
 """Orders that are tried in addition to the author's: numbers of channels whose values at one position are neighbours (8, or all)."""

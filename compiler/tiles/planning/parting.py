@@ -15,7 +15,7 @@ from snnc.compiler.ir.graph import Array
 from snnc.compiler.ir.plan import Plan
 from snnc.compiler.ir.step_program import StepProgram
 from snnc.compiler.tiles.errors import TooBigError
-from snnc.compiler.tiles.network import describe
+from snnc.compiler.tiles.mapped.network import describe
 from snnc.compiler.tiles.partition import Correspondence, Parting, Prepared
 from snnc.compiler.tiles.partition.candidates import Candidates
 from snnc.compiler.tiles.partition.errors import PartsError, UnreachedPartError

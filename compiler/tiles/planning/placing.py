@@ -16,13 +16,13 @@ from snnc.compiler.lowering.capacities import Capacities, source_labels
 from snnc.compiler.machines.target import Target
 from snnc.compiler.tiles import make_plan
 from snnc.compiler.tiles.errors import TooBigError
-from snnc.compiler.tiles.network import describe
+from snnc.compiler.tiles.mapped.network import describe
 from snnc.compiler.tiles.partition import prepare
-from snnc.compiler.tiles.placement.quick_estimates import QuickEstimates
 from snnc.compiler.tiles.planning.activity import Activity
 from snnc.compiler.tiles.planning.options import DEFAULT_BATCH, PlanOptions
 from snnc.compiler.tiles.planning.ordering import Common, map_orders
 from snnc.compiler.tiles.planning.parting import Mapped, Parter, map_parts
+from snnc.compiler.tiles.search.quick_estimates import QuickEstimates
 
 IN_REACH: Final = 2.0
 """A plan on one chip is searched for if its quick estimate takes at most this many times the cycles of the plan on all chips."""
@@ -107,9 +107,9 @@ def map_program(
     machine
         The machine whose tiles the plan uses.
     strategy, chips
-        As :func:`~snnc.compiler.tiles.make_plan` takes them.
+        As for :func:`~snnc.compiler.tiles.make_plan`.
     quick, estimates
-        As :func:`~snnc.compiler.tiles.make_plan` takes them.
+        As for :func:`~snnc.compiler.tiles.make_plan`.
     """
     steps, size = program.steps, chosen.batch or DEFAULT_BATCH
     assert steps is not None, "what plans has checked it"
@@ -149,7 +149,7 @@ def map_program(
 
 
 def _asked(program: StepProgram, chosen: PlanOptions) -> int | Mapping[str, int] | None:
-    """Return the capacity that was asked for, by buffer where sources differ; in mode "drop" the others send all spikes."""
+    """Return the requested capacity, by buffer if sources differ; in mode "drop" the others send all spikes."""
     if not isinstance(chosen.capacity, Capacities):
         return chosen.capacity
     labels, found = source_labels(program), dict[str, int]()

@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from snnc.compiler.tiles.network import BusSource
-from snnc.compiler.tiles.placement.grouping import ceil_div, mask_unit, mask_units
-from snnc.compiler.tiles.placement.tile_range import TileRange
+from snnc.compiler.tiles.blocks.grouping import ceil_div, mask_unit, mask_units
+from snnc.compiler.tiles.blocks.tile_range import TileRange
+from snnc.compiler.tiles.mapped.network import BusSource
 from snnc.compiler.tiles.problem import MappingProblem
-from snnc.compiler.tiles.relays.buses import Bus, bit_words
+from snnc.compiler.tiles.schedule.buses import Bus, bit_words
 from snnc.compiler.tiles.vertices.loops import Loop, LoopsByPlace, Values, cycles_of
 from snnc.compiler.tiles.vertices.relay_loops import (
     bit_loops,

@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from snnc.compiler.tiles.network import BusSource
-from snnc.compiler.tiles.placement.grouping import Floats, Ints
+from snnc.compiler.tiles.blocks.grouping import Floats, Ints
+from snnc.compiler.tiles.mapped.network import BusSource
 from snnc.compiler.tiles.problem import MappingProblem
-from snnc.compiler.tiles.relays.buses import Bus, bit_words
 from snnc.compiler.tiles.relays.relay_cycles import TOGETHER, MaskRows, windows_work
+from snnc.compiler.tiles.schedule.buses import Bus, bit_words
 from snnc.compiler.tiles.schedule.schedule import INPUT_STAGE
 from snnc.compiler.tiles.vertices.loops import Loop, LoopsByPlace, cycles_of
 from snnc.compiler.tiles.vertices.relay_loops import bit_loops, compact_loops, window_loops

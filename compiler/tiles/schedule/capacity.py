@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from snnc.compiler.tiles.errors import CapacityError
-from snnc.compiler.tiles.network import BusSource, MappedNetwork
+from snnc.compiler.tiles.mapped.network import BusSource, MappedNetwork
 
 ASSUMED_ACTIVITY: Final = 0.05
 """Assumed spikes per value and step without a measurement (the middle of the published benchmark grid)."""
@@ -32,7 +32,7 @@ def expected_support(network: MappedNetwork, given: Mapping[str, float] | None, 
     """
     for name, value in (given or {}).items():
         if not 0 <= value <= 1:
-            raise CapacityError(f"the part of {name!r} that takes gradient is {value!r}; it is a number between 0 and 1.")
+            raise CapacityError(f"the share of {name!r} that receives gradient is {value!r}; it must be a number between 0 and 1.")
     known = sorted(s.buffer for s in network.sources if s.windowed and s.buffer in {*activity, *(given or {})})
     likely = {name: min(1.0, SUPPORT_RATIO * activity.get(name, 0.0)) for name in known} | dict(given or {})
     return {name: max(float(likely[name]), activity.get(name, 0.0)) for name in known}
@@ -49,7 +49,7 @@ def expected_activity(network: MappedNetwork, given: Mapping[str, float] | None)
     known = {s.buffer for s in network.sources if s.kind == "spikes"}
     for name, value in (given or {}).items():
         if not 0 <= value <= 1:
-            raise CapacityError(f"the activity of {name!r} is {value!r}; it is a number of spikes per value and step, between 0 and 1.")
+            raise CapacityError(f"the activity of {name!r} is {value!r}; it must be spikes per value and step, between 0 and 1.")
     return {name: float((given or {}).get(name, ASSUMED_ACTIVITY)) for name in sorted(known)}
 
 
@@ -73,7 +73,7 @@ def window_capacity(source: BusSource, activity: float | None, given: Mapping[st
 def gradient_capacity(source: BusSource, capacity: int, support: float | None, given: Mapping[str, int] | int | None) -> int:
     """Return the entries per sample of a window of the backward pass: spikes, at least `capacity`, and neurons near the threshold.
 
-    It is 0 for a source without a gradient window; else as :func:`window_capacity`, with the fraction `support` that takes gradient.
+    It is 0 for a source without a gradient window; else as :func:`window_capacity`, with the fraction `support` that receives gradient.
     """
     if not source.windowed:
         return 0

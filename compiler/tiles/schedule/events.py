@@ -13,8 +13,8 @@ from typing import Final
 import numpy as np
 
 from snnc.compiler.ir.graph import Array
-from snnc.compiler.tiles.network import BusSource
-from snnc.compiler.tiles.placement.grouping import Ints
+from snnc.compiler.tiles.blocks.grouping import Ints
+from snnc.compiler.tiles.mapped.network import BusSource
 
 STEPS: Final = 512
 """Maximum number of steps, over all batches, that are considered if more samples were measured than a batch has."""

@@ -9,9 +9,9 @@ import numpy as np
 
 from snnc.compiler.ir.arrays.sizes import FLOAT, HALF
 from snnc.compiler.ir.segments import Segments, Streamed
-from snnc.compiler.tiles.network import BusSource, MappedNetwork
-from snnc.compiler.tiles.placement.grouping import Ints
-from snnc.compiler.tiles.relays.buses import COUNT_BYTES, id_bytes
+from snnc.compiler.tiles.blocks.grouping import Ints
+from snnc.compiler.tiles.mapped.network import BusSource, MappedNetwork
+from snnc.compiler.tiles.schedule.buses import COUNT_BYTES, id_bytes
 from snnc.compiler.tiles.schedule.schedule import TileSchedule
 
 MOST_DOUBLINGS: Final = 16
@@ -20,7 +20,7 @@ MOST_LENGTHS: Final = 4096
 
 
 def segment_lengths(network: MappedNetwork, schedule: TileSchedule, steps: int, streamed: Streamed = "off") -> tuple[int, ...]:
-    """Return lengths of segments, in iterations, the longest first, because fewer segments run less a second time.
+    """Return lengths of segments, in iterations, the longest first, because with fewer segments less runs twice.
 
     The numbers of segments are 2, 3, 4, 6, 8, 12, …; the last length is the one that minimises the memory of the whole network. Empty if no
     length saves anything.

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from snnc.compiler.tiles.errors import NoScheduleError
-from snnc.compiler.tiles.network import MappedNetwork
+from snnc.compiler.tiles.mapped.network import MappedNetwork
 
 INPUT_STAGE: Final = -1
 """Inputs present step t from iteration ``interval * t`` on: one stage before the first population."""
@@ -40,13 +40,13 @@ class TileSchedule:
 def find_stages(names: Sequence[str], arcs: Sequence[Arc]) -> tuple[int, dict[str, int]]:
     """Return the smallest interval R >= 1 and, for it, the smallest stages >= 0 with ``R*delay + stage[target] - stage[source] >= 1``.
 
-    A larger R never breaks a constraint, and R = number of populations satisfies every cycle that holds a delay, so R is
+    A larger R never breaks a constraint, and R = number of populations satisfies every cycle that has a delay, so R is
     found by bisection.
 
     Raises
     ------
     NoScheduleError
-        A cycle holds no delay.
+        A cycle contains no delay.
     """
     low, high = 1, max(1, len(names))
     best = stages_of(names, arcs, high)
@@ -88,7 +88,7 @@ def make_schedule(network: MappedNetwork) -> TileSchedule:
 
 
 FUSED: Final = 2
-"""Latency of a forward pass in which relays look for the spikes of one iteration while neurons compute the next."""
+"""Latency of a forward pass in which relays search for the spikes of one iteration while neurons compute the next."""
 
 
 def fused_schedule(network: MappedNetwork, schedule: TileSchedule) -> TileSchedule | None:

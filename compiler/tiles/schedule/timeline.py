@@ -11,10 +11,10 @@ import numpy as np
 
 from snnc.compiler.ir.graph import Array
 from snnc.compiler.ir.plan import Mode
+from snnc.compiler.tiles.blocks.grouping import Floats, Ints
+from snnc.compiler.tiles.mapped.network import BusSource, MappedNetwork
 from snnc.compiler.tiles.memo import Memo
-from snnc.compiler.tiles.network import BusSource, MappedNetwork
-from snnc.compiler.tiles.placement.grouping import Floats, Ints
-from snnc.compiler.tiles.relays.buses import Bus
+from snnc.compiler.tiles.schedule.buses import Bus
 from snnc.compiler.tiles.schedule.events import batches, spikes_of, support_of
 from snnc.compiler.tiles.schedule.schedule import INPUT_STAGE, TileSchedule
 
@@ -47,31 +47,31 @@ class Rounds:
 
 
 class CountedProblem(Protocol):
-    """What a timeline reads of a :class:`~snnc.compiler.tiles.problem.MappingProblem`, which has the timeline."""
+    """The attributes of a :class:`~snnc.compiler.tiles.problem.MappingProblem` that its timeline reads."""
 
     @property
     def network(self) -> MappedNetwork:
-        """Its sources are counted."""
+        """The network, whose sources are counted."""
 
     @property
     def schedule(self) -> TileSchedule:
-        """In which iteration a step is shown."""
+        """The schedule, which gives the iteration in which a step is shown."""
 
     @property
     def steps(self) -> int:
-        """T."""
+        """Number of time steps."""
 
     @property
     def batch(self) -> int:
-        """Samples of a step."""
+        """Number of samples."""
 
     @property
     def mode(self) -> Mode:
-        """What happens to events beyond a window."""
+        """Treatment of events beyond a window."""
 
     @property
     def activity(self) -> Mapping[str, float]:
-        """Spikes a value and step, by buffer."""
+        """Spikes per value and step, by buffer."""
 
     @property
     def counts(self) -> Mapping[str, Array]:
@@ -79,11 +79,11 @@ class CountedProblem(Protocol):
 
     @property
     def support(self) -> Mapping[str, float]:
-        """Neurons that take gradient, a value and step, by buffer."""
+        """Fraction of neurons that receive gradient per step, by buffer."""
 
     @property
     def support_counts(self) -> Mapping[str, Array]:
-        """The same as measured, [steps, samples]."""
+        """Measured numbers of neurons that receive gradient, [steps, samples], by buffer."""
 
     @property
     def windowed_buses(self) -> frozenset[str]:

@@ -15,7 +15,7 @@ from typing import Final, Literal, TypeAlias
 import numpy as np
 
 from snnc.compiler.machines.target import Target
-from snnc.compiler.tiles.placement.grouping import Floats, Ints, ceil_div
+from snnc.compiler.tiles.blocks.grouping import Floats, Ints, ceil_div
 from snnc.compiler.tiles.vertices.control_vertices import COMPARED
 from snnc.compiler.tiles.vertices.vertex_spec import VertexSpec
 
@@ -34,7 +34,7 @@ class Numbers:
     tile
         Tile of each piece, ascending.
     numbers
-        How many numbers a piece holds.
+        Number of numbers in each piece.
     """
 
     tile: Ints
@@ -54,7 +54,7 @@ class MaximumLevel:
     Attributes
     ----------
     tile
-        Of each of its vertices; ascending, no tile twice.
+        Tile of each of its vertices; ascending, no tile twice.
     first, last
         The pieces ``[first, last)`` that it reads.
     """
@@ -65,7 +65,7 @@ class MaximumLevel:
 
     @property
     def results(self) -> Numbers:
-        """Its results: one number each."""
+        """The results of the test, one number each."""
         return Numbers(self.tile, np.ones(len(self.tile), dtype=np.int64))
 
 
@@ -82,7 +82,7 @@ class WindowTest:
     order
         Order in which the relays' pieces, as listed by the program, are read.
     reported
-        Those pieces.
+        The relays' pieces in that order.
     levels
         Levels between them and the deciding tile; none if it reads them itself.
     """
@@ -146,7 +146,7 @@ def _weights(now: Numbers, words: int, target: Target, vertex: VertexSpec) -> Fl
 
 
 def _level(now: Numbers, weight: Floats, most: int, tiles_per_chip: int) -> MaximumLevel:
-    """Cut the pieces of each chip into groups of about one weight, the pieces of a tile together; `most` on the busiest chip."""
+    """Cut the pieces of each chip into groups of about equal weight, the pieces of a tile together; `most` groups on the busiest chip."""
     chip = now.tile // tiles_per_chip
     of_chip = np.bincount(chip, weights=weight)
     groups = np.ceil(most * of_chip / of_chip.max())

@@ -1,4 +1,4 @@
-"""Vertices that copy what a segment of iterations begins with to its boundary, and back."""
+"""Vertices that save the initial values of a segment of iterations at its boundary, and restore them."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from snnc.compiler.tiles.vertices.vertex_spec import Element, VertexSpec, consta
 
 BOUNDARY: Final = (
     one("input", "int", "k", "the iteration"),
-    constant("back", "iterations that it goes back by", "int"),
-    constant("stage", "the iteration in which the population has step 0", "int"),
+    constant("back", "iterations to go back by", "int"),
+    constant("stage", "iteration in which the population runs step 0", "int"),
     constant("interval", "iterations from one step to the next", "int"),
     constant("steps", "steps", "int"),
     constant("segment", "iterations of a segment", "int"),
@@ -29,10 +29,10 @@ def boundary(costs: Mapping[str, CodeletCost], states: int, sent: Iterable[tuple
     fields = [*BOUNDARY, constant("count", "neurons of the block")]
     for index in range(states):
         fields.append(run("inout", "float", f"boundary_state{index}", "a state at boundaries"))
-        fields.append(run("inout", "float", f"state{index}", "the same state"))
+        fields.append(run("inout", "float", f"state{index}", "the state itself"))
     for index, spikes in sent:
         element: Element = "unsigned" if spikes else "float"
-        fields.append(run("inout", element, f"boundary_sent{index}", "what was sent last, at boundaries"))
-        fields.append(run("inout", element, f"sent{index}", "what was sent last"))
-        fields += [constant(f"words{index}", "words of masks of a sample")] if spikes else []
+        fields.append(run("inout", element, f"boundary_sent{index}", "the last sent values, at boundaries"))
+        fields.append(run("inout", element, f"sent{index}", "the last sent values"))
+        fields += [constant(f"words{index}", "mask words per sample")] if spikes else []
     return VertexSpec("boundary", tuple(fields), costs["boundary"], boundary_loops(costs["boundary"]))

@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import Any, Final
 
 from snnc.compiler.ir.step_program import StepProgram
-from snnc.compiler.tiles.network import Layer, Link, MappedNetwork, Past, describe
+from snnc.compiler.tiles.mapped.network import Layer, Link, MappedNetwork, Past, describe
+from snnc.compiler.tiles.mapped.operations import pair_cycles
 from snnc.compiler.tiles.vertices.cost import EVENT_SWEEP, SAMPLE_SWEEP, SUMMANDS, VALUE_SWEEP, CodeletCost, column_pairs
-from snnc.compiler.tiles.vertices.operations import pair_cycles
 
 
 def codelet_costs(program: StepProgram, training: bool | None = None) -> dict[str, CodeletCost]:
@@ -22,22 +22,23 @@ def codelet_costs(program: StepProgram, training: bool | None = None) -> dict[st
 
 
 def network_costs(network: MappedNetwork) -> dict[str, CodeletCost]:
-    """Return the same as :func:`codelet_costs`, for a network that is already described."""
+    """Return the costs of :func:`codelet_costs`, for a network that is already described."""
     costs = dict(_shared(network))
     for layer in network.layers:
         read = {link.events for link in layer.incoming if link.dense}
         learned = {link.events for link in layer.incoming if link.dense and link.weight_gradient}
-        half = int(layer.half_weights > 0)
+        half, narrow = int(layer.half_rows), int(layer.half_numbers)
         columns = 2, 2 + half, 3 + half
         costs[f"forward.{layer.id}"] = _forward(layer, network.training).calling(*_over_columns(read, *columns))
-        costs[f"gather.{layer.id}"] = _events_only(layer, held=2, event_vector=2 + half).calling(*_over_columns(read & {True}, *columns))
+        gather = _events_only(layer, per_column=2, event_vector=2 + half, narrow=narrow)
+        costs[f"gather.{layer.id}"] = gather.calling(*_over_columns(read & {True}, *columns))
         if network.training:
-            costs[f"backward.{layer.id}"] = _backward(layer).calling(*_over_columns(learned, held=1, pair=3, product=4))
+            costs[f"backward.{layer.id}"] = _backward(layer).calling(*_over_columns(learned, per_column=1, pair=3, product=4))
             back = _source_gradient(layer)
             dense = any(link.dense and link.input_gradient for link in layer.outgoing)
             costs[f"source_gradient.{layer.id}"] = back.calling(*_over_samples(back)) if dense else back
             returns = any(link.dense and link.events and link.input_gradient for link in layer.incoming)
-            further = _events_only(layer, held=1, event_vector=3, **(_partials(layer) if returns else {}))
+            further = _events_only(layer, per_column=1, event_vector=3, **(_partials(layer) if returns else {}))
             costs[f"weight_round.{layer.id}"] = further.calling(*_over_columns(learned & {True}, 1, 3, 4))
     return costs
 
@@ -49,17 +50,17 @@ def _variants(most: int) -> tuple[int, ...]:
     return (*range(1, 2 * most + 1), 2 * most)
 
 
-def _over_columns(events: Iterable[bool], held: int, pair: int, product: int) -> Iterator[tuple[str, int]]:
-    """Loops of a block over events, or over rows of values, with `held` loads and stores per column."""
-    way = "forward" if held > 1 else "backward"
+def _over_columns(events: Iterable[bool], per_column: int, pair: int, product: int) -> Iterator[tuple[str, int]]:
+    """Loops of a block over events, or over rows of values, with `per_column` loads and stores for each column."""
+    way = "forward" if per_column > 1 else "backward"
     for kind in events:
         most, one, each = (EVENT_SWEEP, _EVENT, pair) if kind else (VALUE_SWEEP, _ROW, product)
-        yield f"{'events' if kind else 'values'}_{way}", sum(_variant(n, one, each, held) for n in _variants(most))
+        yield f"{'events' if kind else 'values'}_{way}", sum(_variant(n, one, each, per_column) for n in _variants(most))
 
 
-def _variant(columns: int, one: int, pair: int, held: int) -> int:
+def _variant(columns: int, one: int, pair: int, per_column: int) -> int:
     joined = _JOINED if columns % 2 and columns > 1 else 0
-    return _SWEEP + one + pair * int(column_pairs(columns)) + joined + held * columns
+    return _SWEEP + one + pair * int(column_pairs(columns)) + joined + per_column * columns
 
 
 def _over_samples(cost: CodeletCost) -> tuple[tuple[str, int], tuple[str, int]]:
@@ -67,16 +68,17 @@ def _over_samples(cost: CodeletCost) -> tuple[tuple[str, int], tuple[str, int]]:
     samples = dots = 0
     for unaligned in (0, cost.unaligned):
         samples += sum(
-            cost.sweep + cost.row + cost.product * int(column_pairs(n)) + cost.held * n + unaligned * (n // 2)
+            cost.sweep + cost.row + cost.product * int(column_pairs(n)) + cost.swept_column * n + unaligned * (n // 2)
             for n in _variants(SAMPLE_SWEEP)
         )
-        dots += sum(cost.sweep + cost.dot + (cost.product + cost.held + unaligned) * n for n in (4, 2, 1))
+        dots += sum(cost.sweep + cost.dot + (cost.product + cost.swept_column + unaligned) * n for n in (4, 2, 1))
     return ("dots", dots), ("samples", samples)
 
 
 def partial_products(cost: CodeletCost) -> tuple[str, int]:
     """The loop over a window's entries, whose products with the deltas of a block's columns are returned to the source."""
-    each = sum(cost.entry + cost.entry_vector * int(column_pairs(n)) + _JOINED + cost.held * n for n in range(1, 2 * VALUE_SWEEP + 1))
+    most = 2 * VALUE_SWEEP
+    each = sum(cost.entry + cost.entry_vector * int(column_pairs(n)) + _JOINED + cost.swept_column * n for n in range(1, most + 1))
     return "partial_products", each
 
 
@@ -97,18 +99,19 @@ def partial_products(cost: CodeletCost) -> tuple[str, int]:
 # branch, advance. A row that is walked through: load where its runs begin and end, compare, branch: 4.
 # A run of one value: load its position and its weight's, no loop, branch: 4; a longer one also loads its length, forms two addresses and
 # sets up a loop: 8. A value: load the weight, load the sum, (multiply-)add, store: 4, one float at a time, because runs begin anywhere.
+# A weight as float16: 1 to convert it.
 # Stored values as float16, for one neuron or two: subtract the offset, convert, store a word; load a word, convert, add the offset: 3.
 # A choice: load what is chosen so far, compare twice, load, add and store the sum, store the number: 8.
 # An entry of a window whose partial product is formed: load the id, multiply by the row's length, add the base, start the sum, add its
 # halves, store, advance, branch: 8. A pair of its columns: load the row, multiply, add: 3.
 
 _LINK, _DENSE, _SWEEP, _EVENT, _JOINED, _ROW, _PAIR, _NONZERO, _HALF = 8, 16, 6, 4, 2, 5, 5, 3, 3
-_RUNS: Final[dict[str, Any]] = {"search": 5, "lookup": 4, "found": 4, "single": 4, "run": 8, "value": 4, "choice": 8}
+_RUNS: Final[dict[str, Any]] = {"search": 5, "lookup": 4, "table_row": 4, "single": 4, "run": 8, "value": 4, "choice": 8}
 
 
 def _partials(layer: Layer) -> dict[str, Any]:
     """Half numbers of a row are converted."""
-    return {"entry": 8, "entry_vector": 3 + (layer.half_weights > 0)}
+    return {"entry": 8, "entry_vector": 3 + layer.half_rows}
 
 
 def _forward(layer: Layer, training: bool) -> CodeletCost:
@@ -123,19 +126,20 @@ def _forward(layer: Layer, training: bool) -> CodeletCost:
         idle=8,
         sample=6 + _sample(layer.incoming),
         sweep=_SWEEP,
-        held=2,
+        swept_column=2,
         event=_EVENT,
-        event_vector=2 + (layer.half_weights > 0),
+        event_vector=2 + layer.half_rows,
         event_joined=_JOINED,
         row=_ROW,
-        product=3 + (layer.half_weights > 0),
+        product=3 + layer.half_rows,
         word=_PAIR,
         word_hit=_NONZERO,
         neuron=pair_cycles(kernel.forward) + loads + stores + halves + fill + 2 + _sending(layer),
         pair=pair_cycles(kernel.forward) + 2 * (loads + stores + fill + _sending(layer)) + halves + 2,
         id=5,  # load, subtract the first, compare with the count, branch, advance; adds are counted as part of it
         element=3,  # two floats: load, load the current, add or multiply-add, store, advance
-        near=6,  # two comparisons, and, not; shift and or into the mask
+        window_test=6,  # two comparisons, and, not; shift and or into the mask
+        narrow=int(layer.half_numbers),
         **_RUNS,
     )
 
@@ -157,7 +161,7 @@ def _backward(layer: Layer) -> CodeletCost:
         idle=8,
         sample=4 + _sample(learned),
         sweep=_SWEEP,
-        held=1,
+        swept_column=1,
         event=_EVENT,
         event_vector=3,
         event_joined=_JOINED,
@@ -189,7 +193,7 @@ def _sending(layer: Layer) -> int:
     return sum(3 if source.kind == "spikes" else 1 for source in layer.sent)
 
 
-def _events_only(layer: Layer, held: int, event_vector: int, **partials: Any) -> CodeletCost:
+def _events_only(layer: Layer, per_column: int, event_vector: int, **more: Any) -> CodeletCost:
     """Costs of a vertex that only adds events of further windows; connections with further windows are a subset of those with events."""
     links = [link for link in layer.incoming if link.events]
     return CodeletCost(
@@ -197,35 +201,36 @@ def _events_only(layer: Layer, held: int, event_vector: int, **partials: Any) ->
         idle=8,
         sample=_sample(links),
         sweep=_SWEEP,
-        held=held,
+        swept_column=per_column,
         event=_EVENT,
         event_vector=event_vector,
         event_joined=_JOINED,
         id=5,
-        **partials,
+        **more,
         **_RUNS,
     )
 
 
 def _source_gradient(layer: Layer) -> CodeletCost:
     links = sum(link.input_gradient for link in layer.outgoing)
-    half = any(link.half for link in layer.outgoing)
+    half = any(link.half and link.dense for link in layer.outgoing)
     return CodeletCost(
         start=16 + _LINK * links,
         idle=8,
         sample=4,
         sweep=12,  # call, tests for the samples that are left, pointers, loop counter
-        held=3,  # load, add and store the gradient
+        swept_column=3,  # load, add and store the gradient
         row=4 + half,  # load the weight, perhaps convert it, copy it for a pair, advance to the next output's row, branch
         product=3 + any(link.half_deltas for link in layer.outgoing),  # load, perhaps convert, multiply, add; the sum stays in registers
         dot=2 + 4 * half,  # load two deltas, branch
         unaligned=1,  # two loads
         element=4,
-        found=24,  # bounds of the row, zeroes, and load, add and store for eight samples, two at a time
+        table_row=24,  # bounds of the row, zeroes, and load, add and store for eight samples, two at a time
         single=4,
         run=8,
         value=2,  # load the weight, form the address of the deltas; then for each two samples load and multiply-add
         sample_value=1,
+        narrow=int(any(link.half and not link.dense for link in layer.outgoing)),
         sample_choice=7,  # load the number of what was chosen, compare, branch, load the delta and the sum, add, store
     )
 
@@ -234,7 +239,7 @@ def _source_gradient(layer: Layer) -> CodeletCost:
 
 
 def _norm(network: MappedNetwork, sums: tuple[str, int]) -> dict[str, CodeletCost]:
-    """The norm of all gradients: the sums of private or gathered ones as in an update, their squares, and the factor that they give."""
+    """The norm of all gradients: sums of private or gathered gradients as in an update, their squares, and the resulting factor."""
     if not network.square:
         return {}
     # the factor: three fields, a root, a sum, a division, a comparison, store; a sum of squares: load, add, branch
@@ -304,7 +309,9 @@ def _shared(network: MappedNetwork) -> dict[str, CodeletCost]:
         # a list: its number, the smaller of two, addresses, first word and span; a run of words that is copied: loop set-up; a word: load,
         # store, branch. Joining a piece: its numbers, limits, what comes behind it; a count: two loads, two sums, two tests; a word of two
         # ids: two loads, shift, or, store, test, store, branch. What is left over: load, compare, subtract, maximum, branch
-        "relay_windows": CodeletCost(start=24, sample=16, run=4, element=copy_ids, row=32, value=8, word=8, choice=6, lookup=8, found=4),
+        "relay_windows": CodeletCost(
+            start=24, sample=16, run=4, element=copy_ids, row=32, value=8, word=8, choice=6, lookup=8, table_row=4
+        ),
         # a list: addresses, its words, number; a word whose bits are counted: load, count, add, branch; a word of the list: load,
         # test, branch; an id: count zeros, clear, add the first, half a word or not, test for room, shift, or, store, branch
         "relay_bits": CodeletCost(start=24, sample=28, value=4, word=4, id=11),

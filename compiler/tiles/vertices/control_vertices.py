@@ -14,25 +14,25 @@ CLOCK_VERTEX: Final = VertexSpec(
     (
         one("input", "int", "from", "one counter of the iteration"),
         one("output", "int", "to", "the other counter"),
-        constant("add", "iterations that it moves on", "int"),
+        constant("add", "iterations to advance by", "int"),
     ),
     CodeletCost(start=8),  # its fields, load, add, store, return
 )
 """Sets one of the two iteration counters from the other."""
 ZERO_VERTEX: Final = VertexSpec(
     "zero",
-    (run("output", "float", "values", "what becomes 0"), constant("count", "elements")),
+    (run("output", "float", "values", "values to clear"), constant("count", "elements")),
     CodeletCost(start=16, element=1),
     tuple(looping("elements", Amount("count"), 1)),
 )
 """Sets currents to 0 before the first step."""
 _AGAIN: Final = one("output", "bool", "again", "whether further windows follow")
-_LEFT: Final = one("output", "unsigned", "left", "how many further windows follow")
-_ROUNDS: Final = one("inout", "unsigned", "rounds", "further windows of all iterations so far")
+_LEFT: Final = one("output", "unsigned", "left", "number of further windows that follow")
+_ROUNDS: Final = one("inout", "unsigned", "rounds", "total further windows of all iterations so far")
 _MOST: Final = (
-    run("input", "unsigned", "more", "how many further windows relays need"),
-    run("output", "unsigned", "most", "the most of them"),
-    constant("count", "how many relays say so"),
+    run("input", "unsigned", "more", "number of further windows that each relay needs"),
+    run("output", "unsigned", "most", "the largest of these numbers"),
+    constant("count", "number of relays that report"),
 )
 
 
@@ -50,7 +50,7 @@ def most(costs: Mapping[str, CodeletCost]) -> VertexSpec:
 
 
 def most_of_workers(costs: Mapping[str, CodeletCost]) -> VertexSpec:
-    """Return the vertex that does the same with all workers, on the tile that decides."""
+    """Return the vertex that finds the largest number with all workers, on the tile that decides."""
     return VertexSpec("most_of_workers", _MOST, costs["most"], _compared(costs["most"]))
 
 
@@ -60,9 +60,9 @@ def answer(costs: Mapping[str, CodeletCost], *, looks_back: bool) -> VertexSpec:
     if looks_back:
         kept = (
             one("input", "int", "k", "the iteration"),
-            run("inout", "unsigned", "back", "further windows of each iteration of the backward pass"),
+            run("inout", "unsigned", "back", "number of further windows in each iteration of the backward pass"),
         )
-    maxima = run("input", "unsigned", "maxima", "the most that each worker found")
+    maxima = run("input", "unsigned", "maxima", "largest number that each worker found")
     return VertexSpec("answer", (maxima, _AGAIN, _LEFT, _ROUNDS, *kept), costs["answer"], _compared(costs["answer"]))
 
 
@@ -70,7 +70,7 @@ def known(costs: Mapping[str, CodeletCost]) -> VertexSpec:
     """Return the vertex that reads, in the backward pass, the number of further windows that the forward pass recorded."""
     fields = (
         one("input", "int", "k", "the iteration"),
-        run("input", "unsigned", "back", "further windows of each iteration"),
+        run("input", "unsigned", "back", "number of further windows in each iteration"),
         _LEFT,
         _AGAIN,
         _ROUNDS,
@@ -80,4 +80,4 @@ def known(costs: Mapping[str, CodeletCost]) -> VertexSpec:
 
 def count_down(costs: Mapping[str, CodeletCost]) -> VertexSpec:
     """Return the vertex that subtracts one further window from the number left."""
-    return VertexSpec("count_down", (one("inout", "unsigned", "left", _LEFT.holds), _AGAIN), costs["count_down"])
+    return VertexSpec("count_down", (one("inout", "unsigned", "left", _LEFT.contents), _AGAIN), costs["count_down"])

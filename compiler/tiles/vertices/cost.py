@@ -1,49 +1,16 @@
 """Costs of the codelets of the emitted Poplar program: integers shared by the prediction and the printed codelets.
 
 A codelet counts its own worker cycles (``SNNC_COUNT_CYCLES``). Its description, a
-:class:`~snnc.compiler.tiles.vertices.vertex_spec.VertexSpec`, has loops with trips and cycles a trip; the prediction evaluates them with
+:class:`~snnc.compiler.tiles.vertices.vertex_spec.VertexSpec`, has loops with trips and cycles per trip; the prediction evaluates them with
 expected amounts, and the codelet counts by the same formulas::
 
-    cycles = start + sum of trips x cycles a trip          (idle, and nothing else, when the vertex has no step)
+    cycles = start + sum of trips x cycles per trip          (idle, and nothing else, when the vertex has no step)
 
 A coefficient is the cycles of a trip of such a loop; its values are in :mod:`snnc.compiler.tiles.vertices.codelet_costs`, and the loops say
 what it counts.
 
 Columns of a block are processed in pairs (one 64-bit load), the last of an odd number alone. A *sweep* goes over a list once and keeps up
-to :data:`EVENT_SWEEP` pairs (:data:`VALUE_SWEEP` of a value bus) of sums or deltas in registers, so
-codelet             samples    events     sweeps; rows / products     neurons                   words, hits, ids, elements
-==================  =========  =========  ==========================  ========================  ================================
-``relay_compact``   pieces     0          runs of words / 0           0                         four mask words (word), such with a
-                                                                                                bit (hit), words read alone (single),
-                                                                                                ids found (id)
-``relay_windows``   lists      0          pieces that are joined / 0  0                         words copied to windows (element), runs
-                                                                                                of those (run); counts summed (value)
-                                                                                                and words of ids joined (word)
-``relay_bits``      lists      0          0                           0                         words read (word), ids listed (id), words
-                                                                                                whose bits are counted (value)
-``copy_mask``       0          0          0                           0                         pairs of words of one worker (element)
-``relay_values``    0          0          rows of a sample / 0        0                         floats kept (value), shown (element)
-``next_window``     of vertex  0          0                           0                         ids copied (element)
-``boundary``        0          0          states or steps (row)       0                         floats copied (element)
-``boundary_events`` x steps    0          steps (row)                 0                         words of ids copied (element)
-``reduce_partials`` 0          0          pairs of entries / pairs    0                         0
-                                          x producers
-``gradient_window`` pieces     0          pairs of entries / pairs    0                         0
-                                          x parts
-``loss_scores``     classes    0          0                           0                         classes x steps (element)
-``loss``            classes    0          steps (row)                 0                         steps x classes (element), targets that
-                                                                                                every worker looks at (value)
-``reduce``          0          0          0                           0                         floats summed (element)
-``update``          0          0          pairs x passes over         0                         parameters updated (element)
-                                          :data:`SUMMANDS` gradients
-                                          / pairs of gradients added
-``weight_rows``     0          0          rows of the columns that a  0                         weights put in order (element);
-                                          worker takes                                          columns looked at (lookup)
-``pack_rows``       0          0          tiles of the source in       0                         weights put side by side (element); pieces
-                                          each piece                                            looked at (lookup), runs of tiles (run)
-``transpose``       0          0          0                           0                         floats moved (element)
-==================  =========  =========  ==========================  ========================  ================================
-=======
+to :data:`EVENT_SWEEP` pairs (:data:`VALUE_SWEEP` of a value bus) of sums or deltas in registers, so a list takes
 ``sweeps = ceil(ceil(columns / 2) / EVENT_SWEEP)``. If the last sweep has pairs and a single column, these are stored in two places, which
 costs `event_joined` cycles.
 
@@ -77,13 +44,39 @@ WINDOWS_LEFT: Final = 20
 
 @dataclass(frozen=True)
 class CodeletCost:
-    """Worker cycles of one codelet: coefficients of its loops."""
+    """Worker cycles of one codelet: coefficients of its loops.
+
+    A codelet uses the coefficients of its own loops, which name them; the others are 0.
+
+    Attributes
+    ----------
+    start, idle
+        A run with a step, besides its loops; a run without one.
+    sample, sweep, swept_column
+        A sample; a sweep over a list; a column whose sum or delta a sweep keeps in registers.
+    event, event_vector, event_joined
+        A spike in a sweep; a pair of its columns; the place where the last pair and a single column meet.
+    row, product, dot
+        A row of weights or of another array; a pair of its products; a product of a pair of deltas and weights.
+    neuron, pair, window_test
+        The equations of a neuron that runs alone, and of two at once; a test whether a neuron is within the gradient window.
+    word, word_hit, id, element
+        A word that is read; one with a bit set; an id that is found; a number that is copied or looked at.
+    entry, entry_vector
+        An entry of a window of partial products, and a pair of its columns.
+    search
+        A halving in a search.
+    lookup, table_row, single, run
+        Tables of indexed connections: an id or value that is looked up; a row that is traversed; a run of one value; another run.
+    value, sample_value, choice, sample_choice
+        A value that runs add up, and in source gradients a value of one sample; the same of maxima.
+    """
 
     start: int = 0
     idle: int = 0
     sample: int = 0
     sweep: int = 0
-    held: int = 0
+    swept_column: int = 0
     event: int = 0
     event_vector: int = 0
     event_joined: int = 0
@@ -101,15 +94,17 @@ class CodeletCost:
     entry: int = 0
     entry_vector: int = 0
     search: int = 0
-    near: int = 0
+    window_test: int = 0
     lookup: int = 0
-    found: int = 0
+    table_row: int = 0
     single: int = 0
     run: int = 0
     value: int = 0
     sample_value: int = 0
     choice: int = 0
     sample_choice: int = 0
+    narrow: int = 0
+    """A float16 weight of a connection that is not dense: its conversion."""
     loops: tuple[tuple[str, int], ...] = ()
     """Loops over columns that it calls: name, instructions. A tile holds each once, for all callers."""
 
@@ -119,7 +114,7 @@ class CodeletCost:
 
     @cached_property
     def instructions(self) -> int:
-        """Instructions that it takes in a tile's memory beside :attr:`loops`: those of each loop body once (docs/decisions/0012)."""
+        """Instructions in a tile's memory in addition to those of :attr:`loops`: those of each loop body once (docs/decisions/0012)."""
         names = [field.name for field in fields(self) if field.name != "loops"]
         return sum(getattr(self, name) for name in names if not (self.loops and name in OF_LOOPS))
 
@@ -133,7 +128,7 @@ class CodeletCost:
 
 
 OF_LOOPS: Final = frozenset(
-    ("sweep", "held", "event", "event_vector", "event_joined", "row", "product", "unaligned", "dot", "entry", "entry_vector")
+    ("sweep", "swept_column", "event", "event_vector", "event_joined", "row", "product", "unaligned", "dot", "entry", "entry_vector")
 )
 """Coefficients of loops over columns, which are counted separately."""
 
@@ -144,7 +139,7 @@ def column_pairs(columns: Any) -> Any:
 
 
 def column_sweeps(columns: Any, most: int) -> Any:
-    """Sweeps over a list for so many columns, `most` pairs in each."""
+    """Sweeps over a list for a number of columns, `most` pairs in each."""
     return -(-column_pairs(columns) // most)
 
 
@@ -154,5 +149,5 @@ def joined_columns(columns: Any, most: int) -> Any:
 
 
 def dot_sweeps(columns: Any) -> Any:
-    """Runs of four, two and one columns that so many are cut into."""
+    """Runs of four, two and one columns into which a number of columns is cut."""
     return columns // 4 + columns % 4 // 2 + columns % 2

@@ -12,21 +12,21 @@ from snnc.compiler.tiles.vertices.vertex_spec import VertexSpec, constant, run
 PAIRS: Final = "pairs of entries"
 """Loop over pairs of a window's entries, in both stages of their sum."""
 _REDUCE_PARTIALS: Final = (
-    run("input", "float", "partials", "partial products of a window's entries, producer after producer"),
+    run("input", "float", "partials", "partial products of a window's entries, ordered by producer"),
     run("output", "float", "sums", "their sums"),
-    constant("entries", "entries of all samples"),
-    constant("producers", "tiles that made partial products"),
+    constant("entries", "number of entries of all samples"),
+    constant("producers", "number of tiles that made partial products"),
 )
 _REMEMBER: Final = (
     constant("samples", "samples"),
-    run("input", "unsigned", "number", "spikes and entries of each window"),
-    run("output", "unsigned", "counts", "entries of each window"),
+    run("input", "unsigned", "number", "number of spikes and of all entries of each window"),
+    run("output", "unsigned", "counts", "number of entries of each window"),
 )
 _GRADIENT_WINDOW: Final = (
     constant("samples", "samples"),
-    constant("capacity", "entries that a window has room for"),
-    constant("parts", "sums of each entry"),
-    run("input", "unsigned", "counts", "entries of each window"),
+    constant("capacity", "capacity of a window in entries"),
+    constant("parts", "number of sums per entry"),
+    run("input", "unsigned", "counts", "number of entries of each window"),
     run("input", "float", "sums", "sums of partial products"),
     run("output", "float", "values", "gradients of the entries"),
 )

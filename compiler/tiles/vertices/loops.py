@@ -58,7 +58,7 @@ class Formula:
         return self.compiled()
 
     def compiled(self) -> Callable[[Values], Any]:
-        """Return :attr:`value` as a function of its own."""
+        """Return :attr:`value` as a standalone function."""
         raise NotImplementedError
 
     def text(self, texts: Texts) -> str:
@@ -73,11 +73,11 @@ class Constant(Formula):
     number: int
 
     def compiled(self) -> Callable[[Values], int]:
-        """As :meth:`Formula.compiled`."""
+        """See :meth:`Formula.compiled`."""
         return lambda values: self.number
 
     def text(self, texts: Texts) -> str:
-        """As :meth:`Formula.text`."""
+        """See :meth:`Formula.text`."""
         return f"{self.number}ul"
 
 
@@ -88,11 +88,11 @@ class Amount(Formula):
     name: str
 
     def compiled(self) -> Callable[[Values], Any]:
-        """As :meth:`Formula.compiled`."""
+        """See :meth:`Formula.compiled`."""
         return operator.itemgetter(self.name)
 
     def text(self, texts: Texts) -> str:
-        """As :meth:`Formula.text`."""
+        """See :meth:`Formula.text`."""
         return texts[self.name]
 
 
@@ -105,7 +105,7 @@ class Operation(Formula):
     right: Formula
 
     def compiled(self) -> Callable[[Values], Any]:
-        """As :meth:`Formula.compiled`."""
+        """See :meth:`Formula.compiled`."""
         operate, left, right = _OPERATORS[self.sign], self.left.value, self.right.value
         if isinstance(self.left, Constant):
             first = self.left.number
@@ -116,7 +116,7 @@ class Operation(Formula):
         return lambda values: operate(left(values), right(values))
 
     def text(self, texts: Texts) -> str:
-        """As :meth:`Formula.text`; a factor that is printed as 1 is left out."""
+        """See :meth:`Formula.text`; a factor that is printed as 1 is left out."""
         left, right = self._side(self.left, texts), self._side(self.right, texts)
         if self.sign == "*" and "1" in (left, right):
             return right if left == "1" else left
@@ -136,14 +136,14 @@ class FunctionCall(Formula):
     most: int | None = None
 
     def compiled(self) -> Callable[[Values], Any]:
-        """As :meth:`Formula.compiled`."""
+        """See :meth:`Formula.compiled`."""
         function, of, most = FUNCTIONS[self.name], self.of.value, self.most
         if most is None:
             return lambda values: function(of(values))
         return lambda values: function(of(values), most)
 
     def text(self, texts: Texts) -> str:
-        """As :meth:`Formula.text`."""
+        """See :meth:`Formula.text`."""
         return f"{self.name}({self.of.text(texts)}{'' if self.most is None else f', {self.most}'})"
 
 

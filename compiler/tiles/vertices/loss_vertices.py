@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from snnc.compiler.tiles.losses import LossShape
+from snnc.compiler.tiles.mapped.losses import LossShape
 from snnc.compiler.tiles.vertices.cost import CodeletCost
 from snnc.compiler.tiles.vertices.loops import Amount, looping
 from snnc.compiler.tiles.vertices.parameter_vertices import LOSS_SCALE
@@ -13,22 +13,22 @@ from snnc.compiler.tiles.vertices.vertex_spec import FieldSpec, VertexSpec, cons
 
 _RECORDS: Final = run("input", "float", "records", "Records of the sample: class c at step t is element offset[c] + t * stride[c].")
 _PLACES: Final = (
-    run("input", "unsigned", "offset", "Where the records of each class begin."),
+    run("input", "unsigned", "offset", "Offset of the records of each class."),
     run("input", "unsigned", "stride", "Elements from one step of a class to the next."),
 )
 _SIZES: Final = (constant("steps", "Steps.", "int"), constant("classes", "Classes."))
 _SUM: Final = (
     run("input", "float", "losses", "The losses of all samples."),
     one("output", "float", "total", "Their sum."),
-    constant("count", "How many they are."),
+    constant("count", "Number of losses."),
 )
-_TARGETS: Final = run("input", "float", "targets", "The targets of the sample, step after step where there are some of each.")
+_TARGETS: Final = run("input", "float", "targets", "The targets of the sample; with targets of every step, step by step.")
 
 
 def _scores(loss: LossShape, *, written: bool) -> tuple[FieldSpec, ...]:
     way: Final = "output" if written else "input"
     found = run(way, "float", "scores", "The scores of the classes.")
-    return (found, run(way, "int", "chosen", "The step that a score was read at.")) if loss.chooses_step else (found,)
+    return (found, run(way, "int", "chosen", "The step at which a score was read.")) if loss.chooses_step else (found,)
 
 
 def loss_scores(costs: Mapping[str, CodeletCost], loss: LossShape) -> VertexSpec:
@@ -48,8 +48,8 @@ def sample_loss(costs: Mapping[str, CodeletCost], loss: LossShape, *, scaled: bo
         *((_RECORDS,) if loss.reads_steps else ()),
         *_PLACES,
         _TARGETS if loss.columns else one("input", "int", "label", "The class of the sample."),
-        run("output", "float", "adjoint", "As the records."),
-        run("output", "float", "loss", "What the steps of each worker add." if loss.reads_steps else "Written by the first worker."),
+        run("output", "float", "adjoint", "Laid out like the records."),
+        run("output", "float", "loss", "Sum over the steps of each worker." if loss.reads_steps else "Written by the first worker."),
         *_SIZES,
         *((LOSS_SCALE,) if scaled else ()),
     )

@@ -12,34 +12,34 @@ from snnc.compiler.tiles.vertices.cost import SUMMANDS, CodeletCost
 from snnc.compiler.tiles.vertices.loops import Amount, Loop, looping, pairs
 from snnc.compiler.tiles.vertices.vertex_spec import FieldSpec, VertexSpec, constant, one, run
 
-_RATES: Final = run("input", "float", "rates", "the step size and a correction")
+_RATES: Final = run("input", "float", "rates", "step sizes and bias corrections")
 _SCHEDULE: Final = (
     one("input", "float", "lr", "the learning rate"),
-    one("inout", "int", "step", "updates so far"),
-    run("output", "float", "rates", _RATES.holds),
+    one("inout", "int", "step", "number of updates so far"),
+    run("output", "float", "rates", _RATES.contents),
 )
 LOSS_SCALE: Final = one("input", "float", "loss_scale", "the factor of the loss's gradient")
 KEPT: Final = run("inout", "float", "kept", "the sum of earlier batches' gradients")
 _ACCUMULATED: Final = (
-    one("input", "int", "batches", "batches before this one whose gradients are kept; -1: keep this one's too"),
-    one("output", "bool", "updating", "whether parameters change"),
+    one("input", "int", "batches", "earlier batches whose gradients are stored; -1: store this batch's gradients without an update"),
+    one("output", "bool", "updating", "whether this step updates the parameters"),
 )
 _SUM_PRIVATE: Final = (
     run("inout", "float", "sums", "gradients of the first block of a group"),
-    run("input", "float", "others", "those of the other blocks"),
-    constant("count", "gradients of a block"),
+    run("input", "float", "others", "gradients of the other blocks"),
+    constant("count", "gradients per block"),
     constant("parts", "blocks"),
 )
 _SUM_PIECES: Final = (
-    run("input", "float", "pieces", "what groups hold of the owner's gradient"),
-    run("input", "unsigned", "place", "where each piece begins in the sum, and its length"),
+    run("input", "float", "pieces", "the groups' parts of the owner's gradient"),
+    run("input", "unsigned", "place", "start of each piece in the sum, and its length"),
     run("output", "float", "total", "the sum"),
     constant("number", "pieces"),
     constant("count", "elements of the sum"),
 )
 _WEIGHT_ROWS: Final = (
-    run("input", "float", "pieces", "rows of weights, group after group of the target"),
-    run("input", "unsigned", "runs", "runs of equal tiles of the target: tiles, columns, groups, and the columns of each group"),
+    run("input", "float", "pieces", "rows of weights, ordered by group of the target"),
+    run("input", "unsigned", "runs", "runs of equal tiles of the target: number of tiles, columns, groups, and columns of each group"),
     run("output", "float", "rows", "the same rows in the order of the target's neurons"),
     constant("count", "rows"),
     constant("outputs", "neurons of the target"),
@@ -48,11 +48,11 @@ _WEIGHT_ROWS: Final = (
 _PACK_ROWS: Final = (
     run("input", "float", "pieces", "rows of weights, piece after piece"),
     run("input", "unsigned", "widths", "columns of each piece"),
-    run("input", "unsigned", "runs", "runs of tiles that take equally many rows: tiles, rows of each"),
-    run("output", "float", "packed", "rows in the order of the tiles that they go to"),
+    run("input", "unsigned", "runs", "runs of tiles that receive the same number of rows: number of tiles, rows per tile"),
+    run("output", "float", "packed", "rows in the order of their destination tiles"),
     constant("number", "pieces"),
     constant("length", "elements of `runs`"),
-    constant("rows", "rows of a piece"),
+    constant("rows", "rows per piece"),
     constant("columns", "columns of all pieces"),
 )
 
@@ -62,13 +62,13 @@ def update(costs: Mapping[str, CodeletCost], moments: int, *, accumulates: bool 
     fields = (
         _RATES,
         run("inout", "float", "value", "parameters"),
-        run("inout", "float", "gradient", "the first of their gradients, then the sum of all"),
+        run("inout", "float", "gradient", "the parameters' first gradient; afterwards the sum of all gradients"),
         run("input", "float", "others", "all other gradients"),
-        *(run("inout", "float", f"moment{n + 1}", "what the optimiser keeps") for n in range(moments)),
+        *(run("inout", "float", f"moment{n + 1}", "state of the optimiser") for n in range(moments)),
         *([KEPT] if accumulates and not clips else []),
-        *([one("input", "float", "clip", "the factor that brings the gradients to the norm")] if clips else []),
+        *([one("input", "float", "clip", "factor that scales the gradients down to the norm")] if clips else []),
         constant("count", "parameters"),
-        constant("parts", "gradients of each"),
+        constant("parts", "gradients per parameter"),
     )
     return VertexSpec("update", fields, costs["update"], _with_sums("parameters", costs["update"]))
 
@@ -80,25 +80,29 @@ def update_half(
     accumulates: bool = False,
     clips: bool = False,
     rounding: Rounding | None = "nearest",
+    placed: bool = False,
 ) -> VertexSpec:
-    """Return the vertex that updates float16 weights, and rounds them."""
+    """Return the vertex that updates float16 weights, and rounds them; if `placed`, random rounding reads their places from a table."""
     found = update(costs, moments, accumulates=accumulates, clips=clips)
     values = run("inout", "half", "value", "weights", align=4)
     fields = tuple(values if spec.name == "value" else spec for spec in found.fields)
-    cost = costs["update_half"]
-    return VertexSpec("update_half", (*fields, *rounding_fields(rounding)), cost, _with_sums("parameters", cost))
+    cost, placed = costs["update_half"], placed and rounding == "stochastic"
+    name = "update_half_placed" if placed else "update_half"
+    return VertexSpec(name, (*fields, *rounding_fields(rounding, placed=placed)), cost, _with_sums("parameters", cost))
 
 
-def rounding_fields(rounding: Rounding | None) -> tuple[FieldSpec, ...]:
+def rounding_fields(rounding: Rounding | None, *, placed: bool = False) -> tuple[FieldSpec, ...]:
     """Return the further fields of an update of float16 weights: positions for random numbers, or the remainders of rounding."""
     if rounding == "master":
-        return (run("inout", "float", REMAINDER, "what rounding lost"),)
+        return (run("inout", "float", REMAINDER, "remainders of rounding"),)
     if rounding != "stochastic":
         return ()
+    random = one("input", "int", "updates", "this update, counted from 1"), constant("key", "of the parameter's random numbers")
+    if placed:
+        return (*random, run("input", "unsigned", "places", "where each weight lies in the model's array"))
     return (
-        one("input", "int", "updates", "this update, counted from 1"),
-        constant("key", "of the parameter's random numbers"),
-        constant("begin", "the first weight among those of the group"),
+        *random,
+        constant("begin", "index of the first weight within the group"),
         constant("first", "neuron of the group's first column"),
         constant("columns", "columns of the group"),
         constant("inputs", "rows of the group's weights"),
@@ -109,12 +113,12 @@ def squares(costs: Mapping[str, CodeletCost], *, accumulates: bool = False, scal
     """Return the vertex that sums gradients of parameters before their update, and the squares of the sums."""
     fields = (
         *([_RATES] if accumulates or scaled else []),
-        run("inout", "float", "sums", "the first of the gradients, then the sum of all"),
+        run("inout", "float", "sums", "the first gradient; afterwards the sum of all gradients"),
         run("input", "float", "others", "all other gradients"),
         *([KEPT] if accumulates else []),
-        run("output", "float", "squares", "what each worker summed"),
+        run("output", "float", "squares", "sum of squares of each worker"),
         constant("count", "parameters"),
-        constant("parts", "gradients of each"),
+        constant("parts", "gradients per parameter"),
     )
     return VertexSpec("squares", fields, costs["squares"], _with_sums("squares", costs["squares"]))
 
@@ -124,7 +128,7 @@ def clip(costs: Mapping[str, CodeletCost]) -> VertexSpec:
     fields = (
         run("input", "float", "squares", "sums of squares"),
         one("output", "float", "factor", "the factor"),
-        constant("count", "how many they are"),
+        constant("count", "number of sums"),
     )
     return VertexSpec("clip", fields, costs["clip"], tuple(looping("sums of squares", Amount("count"), costs["clip"].element)))
 
@@ -157,12 +161,12 @@ def schedule(costs: Mapping[str, CodeletCost], *, accumulates: bool = False, sca
 def judge_update(costs: Mapping[str, CodeletCost], *, accumulates: bool = False) -> VertexSpec:
     """Return the vertex that counts updates with a scaled loss, and changes its factor."""
     fields = (
-        one("input", "float", "factor", "what gradients are multiplied by to have the norm; no number where one is not finite"),
-        one("inout", "float", "loss_scale", LOSS_SCALE.holds),
-        one("output", "float", "gradient_scale", "the factor that the gradients have"),
-        one("inout", "int", "step", "updates so far"),
-        one("inout", "int", "good", "updates since the factor changed"),
-        one("inout", "int", "skipped", "updates that were skipped"),
+        one("input", "float", "factor", "factor that scales the gradients down to the norm; NaN if a gradient is not finite"),
+        one("inout", "float", "loss_scale", LOSS_SCALE.contents),
+        one("output", "float", "gradient_scale", "loss scale that the gradients contain"),
+        one("inout", "int", "step", "number of updates so far"),
+        one("inout", "int", "good", "updates since the loss scale changed"),
+        one("inout", "int", "skipped", "number of skipped updates"),
         *(_ACCUMULATED[:1] if accumulates else ()),
     )
     return VertexSpec("judge_update", fields, costs["judge_update"])

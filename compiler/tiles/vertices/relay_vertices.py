@@ -1,4 +1,4 @@
-"""Vertices of relays: what keeps the spikes and values of sources, and shows them to their targets."""
+"""Vertices of relays, which store the spikes and values of sources and show them to their targets."""
 
 from __future__ import annotations
 
@@ -24,41 +24,41 @@ SCORE: Final = 12
 """Instructions of a score: load, add, three multiplications, five shifts and exclusive ors, compare, add (counted by hand)."""
 _COPY_MASK: Final = (
     run("input", "unsigned", "mask", "a bit for each neuron of a tile and sample", align=8),
-    run("output", "unsigned", "copy", "the same for the next iteration", align=8),
+    run("output", "unsigned", "copy", "copy of the masks, read in the next iteration", align=8),
     constant("count", "words"),
 )
 _COMPACT: Final = (
     one("input", "int", "k", "the iteration"),
     constant("interval", "iterations from one step to the next", "int"),
-    constant("stage", "the iteration in which the source has step 0", "int"),
+    constant("stage", "iteration in which the source runs step 0", "int"),
     constant("steps", "steps", "int"),
-    constant("row", "units of masks of a sample"),
-    constant("skip", "words of masks from one tile to the next, beside its own"),
+    constant("row", "mask units of a sample"),
+    constant("skip", "mask words between the units of consecutive tiles"),
     run("input", "unsigned", "mask", "masks of the source"),
     run("input", "unsigned", "first", "the first neuron of each unit"),
-    run("input", "unsigned", "pieces", "what each worker looks through"),
-    run("output", "unsigned", "found_ids", "ids that workers found"),
-    run("output", "unsigned", "counts", "how many, by worker and sample"),
+    run("input", "unsigned", "pieces", "mask pieces that each worker searches"),
+    run("output", "unsigned", "found_ids", "ids found by the workers"),
+    run("output", "unsigned", "counts", "number of ids found, by worker and sample"),
 )
 _COMMON: Final = (
     one("input", "int", "k", "the iteration"),
     constant("interval", "iterations from one step to the next", "int"),
     constant("samples", "samples of the relay"),
-    constant("before", "1 where it keeps a value before step 0"),
+    constant("before", "1 if a value before step 0 is stored, else 0"),
 )
 _JOINED_STEP: Final = (
-    constant("stage", "the iteration in which step 0 of the source joins the others", "int"),
+    constant("stage", "iteration in which step 0 of the source is stored", "int"),
     constant("steps", "steps", "int"),
 )
 _SHOWN: Final = (
-    constant("lag", "iterations for which a step is shown", "int"),
-    constant("before", "1 where it keeps a value before step 0"),
-    constant("behind", "steps that it keeps at a boundary", "int"),
+    constant("lag", "number of iterations in which a step is shown", "int"),
+    constant("before", "1 if a value before step 0 is stored, else 0"),
+    constant("behind", "steps stored at a boundary", "int"),
 )
 _FOUND: Final = (
-    run("input", "unsigned", "pieces", "what each worker looked through"),
-    run("input", "unsigned", "found_ids", "ids that workers found"),
-    run("input", "unsigned", "counts", "how many, by worker and sample"),
+    run("input", "unsigned", "pieces", "mask pieces that each worker searched"),
+    run("input", "unsigned", "found_ids", "ids found by the workers"),
+    run("input", "unsigned", "counts", "number of ids found, by worker and sample"),
 )
 
 
@@ -72,7 +72,7 @@ class StoredSpikes:
     """The form in which relays store the spikes of a source.
 
     `bits`: a bit for each value, not ids; `with_support`: also neurons that receive gradient without a spike; `drops_support`: there may
-    be more of these than a step has room for; `limited`: a run says how many spikes of a step are sent, and which.
+    be more of these than a step has room for; `limited`: the number of spikes sent per step, and their choice, are set at run time.
     """
 
     ids: Element
@@ -112,16 +112,16 @@ def relay_compact(costs: Mapping[str, CodeletCost], *, writes_iteration: bool) -
 
 def relay_values(costs: Mapping[str, CodeletCost], buses: int, *, joins: bool) -> VertexSpec:
     """Return the vertex that shows values of a source to `buses` buses and, if it `joins`, first stores the values just sent."""
-    fields = [*_COMMON, *_offsets(buses), *(_JOINED_STEP if joins else ()), constant("width", "values of a sample and step")]
+    fields = [*_COMMON, *_offsets(buses), *(_JOINED_STEP if joins else ()), constant("width", "values per sample and step")]
     fields.append(run("inout" if joins else "input", "float", "store", "values of all steps"))
     if joins:
         fields += [
             constant("tiles", "tiles of the source"),
-            constant("row", "values that a tile sends of a sample, at most"),
-            run("input", "unsigned", "first", "the first neuron of each tile"),
-            run("input", "float", "now", "what the source sent"),
+            constant("row", "maximum values per sample from one tile"),
+            run("input", "unsigned", "first", "first neuron of each tile"),
+            run("input", "float", "now", "values that the source sent"),
         ]
-    fields += [run("output", "float", f"window{i}", "values of the step that the bus shows") for i in range(buses)]
+    fields += [run("output", "float", f"window{i}", "values of the step shown on the bus") for i in range(buses)]
     cost = costs["relay_values"]
     return VertexSpec("relay_values", tuple(fields), cost, value_loops(cost, joins=joins))
 
@@ -133,20 +133,22 @@ def relay_windows(
     way: FieldKind = "inout" if joins else "input"
     fields = [*_COMMON, *_offsets(len(windows)), *(_JOINED_STEP if joins else ())]
     if stored.bits:
-        fields += [constant("width", "values of a sample and step"), constant("bit_words", "words of their bits")]
+        fields += [constant("width", "values per sample and step"), constant("bit_words", "words of bits per sample and step")]
         fields.append(run("inout", "unsigned", "bits", "a bit for each value of all steps"))
     else:
         fields += _lists(stored, way, align=4)
     if stored.with_support and backward:
         fields.append(_ends("input"))
     if joins:
-        fields += [constant("most_spikes", "spikes that are kept of a step"), constant("most", "ids that are kept of a step"), *_FOUND]
+        fields += [constant("most_spikes", "maximum spikes stored per step"), constant("most", "maximum ids stored per step"), *_FOUND]
         fields += [_ends("inout")] if stored.with_support else []
-        fields += [run("inout", "unsigned", "lost_near", "neurons near the threshold that found no room")] if stored.drops_support else []
+        fields += (
+            [run("inout", "unsigned", "lost_near", "neurons in the surrogate's support that did not fit")] if stored.drops_support else []
+        )
     limited = joins and stored.limited
     if limited:
-        fields.append(run("input", "float", "limit", "spikes of a step that are sent, and the key of the choice"))
-        fields.append(run("inout", "unsigned", "dropped", "spikes that are not sent"))
+        fields.append(run("input", "float", "limit", "maximum spikes sent per step, and the key of the choice"))
+        fields.append(run("inout", "unsigned", "dropped", "number of dropped spikes"))
     for index, window in enumerate(windows):
         fields += _first_window(stored, index, window)
     cost = _with_request(costs["relay_windows"], windows)
@@ -156,7 +158,10 @@ def relay_windows(
 
 def relay_bits(costs: Mapping[str, CodeletCost], stored: StoredSpikes, window: ShownWindow, *, again: bool) -> VertexSpec:
     """Return the vertex that lists the bits of a step in the first window of a bus, or in a further one."""
-    bits = (constant("bit_words", "words of the bits of a step"), run("input", "unsigned", "bits", "a bit for each value of all steps"))
+    bits = (
+        constant("bit_words", "words of bits per sample and step"),
+        run("input", "unsigned", "bits", "a bit for each value of all steps"),
+    )
     shown = _next_window(stored, 0, window) if again else _first_window(stored, 0, window)
     cost = costs["relay_bits"] if again else _with_request(costs["relay_bits"], [window])
     return VertexSpec("relay_bits", (*_COMMON, *_offsets(1), *bits, *shown), cost, bit_loops(cost))
@@ -176,16 +181,16 @@ def relay_boundary(costs: Mapping[str, CodeletCost], stored: StoredSpikes | None
     """Return the vertex that copies steps that are still shown to a boundary of segments, or back; `stored` is None for values."""
     if stored is None or stored.bits:
         both = _both("store", "float") if stored is None else _both("bits", "unsigned")
-        fields = [constant("width", "words of a sample and step"), *both]
+        fields = [constant("width", "words per sample and step"), *both]
         cost = costs["boundary"]
         return VertexSpec("boundary_rows", (*BOUNDARY, *_SHOWN, *fields), cost, boundary_loops(cost))
-    fields = [constant("stored", "ids that a step has room for"), *_both("ids", stored.ids, align=4), *_both("numbers", "unsigned")]
+    fields = [constant("stored", "room for ids per step"), *_both("ids", stored.ids, align=4), *_both("numbers", "unsigned")]
     fields += _both("ends", "unsigned") if stored.with_support else []
     cost = costs["boundary_events"]
     return VertexSpec("boundary_events", (*BOUNDARY, *_SHOWN, *fields), cost, boundary_event_loops(cost))
 
 
-# ---- fields of several -------------------------------------------------------------------------------------------------------
+# ---- shared fields -----------------------------------------------------------------------------------------------------------
 
 
 def _with_request(cost: CodeletCost, windows: Sequence[ShownWindow]) -> CodeletCost:
@@ -194,39 +199,39 @@ def _with_request(cost: CodeletCost, windows: Sequence[ShownWindow]) -> CodeletC
 
 def _offsets(buses: int) -> Iterator[FieldSpec]:
     for i in range(buses):
-        yield constant(f"offset{i}", "the iteration in which the bus shows step 0", "int")
-        yield constant(f"last{i}", "the last step that it shows", "int")
+        yield constant(f"offset{i}", "iteration in which the bus shows step 0", "int")
+        yield constant(f"last{i}", "last step shown on the bus", "int")
 
 
 def _lists(stored: StoredSpikes, way: FieldKind, align: int = 0) -> tuple[FieldSpec, ...]:
     return (
-        constant("stored", "ids that a step has room for"),
+        constant("stored", "room for ids per step"),
         run(way, stored.ids, "ids", "ids of all steps", align),
-        run(way, "unsigned", "numbers", "spikes of each step"),
+        run(way, "unsigned", "numbers", "number of spikes of each step"),
     )
 
 
 def _ends(way: FieldKind) -> FieldSpec:
-    return run(way, "unsigned", "ends", "spikes of each step, and neurons that only take gradient")
+    return run(way, "unsigned", "ends", "number of spikes of each step, plus neurons that only receive gradient")
 
 
 def _both(part: str, element: Element, align: int = 0) -> tuple[FieldSpec, FieldSpec]:
-    now = run("inout", element, part, "what steps hold", align)
-    return now, run("inout", element, f"kept_{part}", "the same at boundaries", align)
+    now = run("inout", element, part, "stored contents of the steps", align)
+    return now, run("inout", element, f"kept_{part}", "contents saved at boundaries", align)
 
 
 def _first_window(stored: StoredSpikes, i: int, window: ShownWindow) -> Iterator[FieldSpec]:
     yield from _support(stored, i) if window.with_support else _spikes(stored, i)
     if window.with_support:
-        yield run("input", "unsigned", f"window_before{i}", "entries of the window of the iteration before")
+        yield run("input", "unsigned", f"window_before{i}", "number of entries in the previous iteration's window")
     if window.limited:
         yield _position(i, "output")
     if window.requesting_passes:
-        yield run("output", "unsigned", f"more{i}", "how many further windows follow")
+        yield run("output", "unsigned", f"more{i}", "number of further windows needed")
     if window.requesting_passes > 1:
-        yield constant(f"entries{i}", "entries that a window of the backward pass has room for")
+        yield constant(f"entries{i}", "capacity of a window of the backward pass")
     if window.lost:
-        yield run("inout", "unsigned", f"lost{i}", "spikes that found no room, or further windows that they need")
+        yield run("inout", "unsigned", f"lost{i}", "spikes beyond the capacity, or the further windows that they need")
 
 
 def _next_window(stored: StoredSpikes, i: int, window: ShownWindow) -> Iterator[FieldSpec]:
@@ -235,25 +240,25 @@ def _next_window(stored: StoredSpikes, i: int, window: ShownWindow) -> Iterator[
 
 
 def _position(i: int, way: FieldKind) -> FieldSpec:
-    return run(way, "unsigned", f"position{i}", "where the next window begins")
+    return run(way, "unsigned", f"position{i}", "start of the next window")
 
 
 def _spikes(stored: StoredSpikes, i: int) -> tuple[FieldSpec, ...]:
     return (
-        constant(f"capacity{i}", "ids that the window holds"),
-        constant(f"room{i}", "ids that it has room for, in whole words"),
-        run("output", stored.ids, f"window{i}", "its ids", 4),
-        run("output", "unsigned", f"number{i}", "how many they are"),
+        constant(f"capacity{i}", "capacity of the window in ids"),
+        constant(f"room{i}", "capacity rounded up to whole words"),
+        run("output", stored.ids, f"window{i}", "ids of the window", 4),
+        run("output", "unsigned", f"number{i}", "number of ids"),
     )
 
 
 def _support(stored: StoredSpikes, i: int) -> tuple[FieldSpec, ...]:
     return (
-        constant(f"entries{i}", "entries that the window holds"),
-        constant(f"support_room{i}", "ids that it has room for, in whole words"),
-        constant(f"kept{i}", "spikes that are kept of a step"),
-        run("inout", stored.ids, f"support_ids{i}", "ids of what takes gradient", 4),
-        run("inout", "unsigned", f"support_number{i}", "spikes and entries"),
-        run("output", stored.ids, f"back_ids{i}", "the same ids, beside the gradients that come", 4),
-        run("output", "unsigned", f"back_number{i}", "their spikes and entries"),
+        constant(f"entries{i}", "capacity of the window in entries"),
+        constant(f"support_room{i}", "capacity rounded up to whole words"),
+        constant(f"kept{i}", "maximum spikes stored per step"),
+        run("inout", stored.ids, f"support_ids{i}", "ids of the neurons that receive gradient", 4),
+        run("inout", "unsigned", f"support_number{i}", "number of spikes and of all entries"),
+        run("output", stored.ids, f"back_ids{i}", "ids of the neurons whose gradients return", 4),
+        run("output", "unsigned", f"back_number{i}", "number of spikes and of all entries that return"),
     )

@@ -23,13 +23,13 @@ class FieldSpec:
     """A field of a vertex; it takes a word of its tile.
 
     `many` distinguishes a pointer to several elements from one to a single element. The target begins at a multiple of `align` bytes
-    (0: of an element's).
+    (0: the alignment of an element).
     """
 
     name: str
     kind: FieldKind
     type: Element
-    holds: str
+    contents: str
     many: bool = False
     align: int = 0
 
@@ -38,7 +38,7 @@ class FieldSpec:
 class VertexSpec:
     """A class of vertices.
 
-    `name` is in lower case with underscores; back ends make the name of their class of it. A run with a step takes ``cost.start`` and the
+    `name` is in lower case with underscores; back ends derive their class names from it. A run with a step takes ``cost.start`` and the
     cycles of all `loops`, one without ``cost.idle``.
     """
 
@@ -49,12 +49,12 @@ class VertexSpec:
 
     @property
     def title(self) -> str:
-        """Its name in words."""
+        """The name of the vertex in words."""
         return self.name.replace("_", " ")
 
     @cached_property
     def by_place(self) -> LoopsByPlace:
-        """Its loops by what they belong to."""
+        """The loops of the vertex, by the part to which they belong."""
         return LoopsByPlace(self.loops)
 
     def cycles(self, amounts: Values) -> Any:
@@ -73,16 +73,16 @@ class VertexSpec:
         return sum(loop.cycles.value(amounts or {}) for loop in self.loops if loop.name == name)
 
 
-def run(kind: FieldKind, element: Element, name: str, holds: str, align: int = 0) -> FieldSpec:
+def run(kind: FieldKind, element: Element, name: str, contents: str, align: int = 0) -> FieldSpec:
     """Return a field that points to several elements."""
-    return FieldSpec(name, kind, element, holds, many=True, align=align)
+    return FieldSpec(name, kind, element, contents, many=True, align=align)
 
 
-def one(kind: FieldKind, element: Element, name: str, holds: str) -> FieldSpec:
+def one(kind: FieldKind, element: Element, name: str, contents: str) -> FieldSpec:
     """Return a field that points to a single element."""
-    return FieldSpec(name, kind, element, holds)
+    return FieldSpec(name, kind, element, contents)
 
 
-def constant(name: str, holds: str, element: Element = "unsigned") -> FieldSpec:
+def constant(name: str, contents: str, element: Element = "unsigned") -> FieldSpec:
     """Return a number that the host sets."""
-    return FieldSpec(name, "constant", element, holds)
+    return FieldSpec(name, "constant", element, contents)

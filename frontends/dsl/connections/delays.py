@@ -29,7 +29,7 @@ class DelayInitialiser(Protocol):
 class UniformDelay:
     """Every delay from `low` to `high`, both included, is equally likely.
 
-    `seed` applies to the delays alone; None continues with the random numbers of the connection.
+    `seed` applies only to the delays; None continues with the random numbers of the connection.
     """
 
     low: int = 1

@@ -18,8 +18,8 @@ class BatchNormConnection(Connection):
     """Normalise each channel over samples, steps and space, then scale it: ``y = weight * (x - mean) / sqrt(var + eps) + bias``.
 
     In training, mean and variance are those of the batch and of all steps (tdBN; Zheng et al. 2021, DOI 10.1609/aaai.v35i12.17320);
-    in a run, the running ones, kept as the parameters ``mean`` and ``var``. It follows a layer of weights:
-    ``[snnc.Conv(8, 3), snnc.BatchNorm()]``. Values of one axis are each a channel.
+    in a run, the running ones, stored as the parameters ``mean`` and ``var``. It follows a layer of weights:
+    ``[snnc.Conv(8, 3), snnc.BatchNorm()]``. If the values have one axis, each is a channel.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ class BatchNormConnection(Connection):
     eps
         Added to the variance.
     each_step
-        Whether a batch's statistics are those of each step over samples and space, as those of a normalisation in a loop over time.
+        Whether statistics are computed for each step, over samples and space, like a normalisation inside a loop over time.
     """
 
     gain: float = 1.0

@@ -26,12 +26,12 @@ _TOLERANCE: Final = 2e-6
 _MAX_CANDIDATES: Final = 200
 _MIN_CANDIDATES: Final = 8
 _MAX_WORK: Final = 1e9
-"""Most multiplications for the candidates of one population, on one sample."""
+"""Maximum multiplications for the candidates of one population, on one sample."""
 _MAX_EARLY: Final = 100
 """Maximum values of the first steps that are searched for constants."""
 _SAMPLES: Final = 8
 _SEARCHED: Final = 2
-"""Samples on which a proposal is tried first."""
+"""Number of samples on which a proposal is tried first."""
 _SMALL: Final = 4096
 """Layers of fewer neurons are compared on more samples, so that some neurons fire."""
 

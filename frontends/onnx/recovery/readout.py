@@ -1,6 +1,6 @@
 """The meaning of a file's output: values of steps, or their last, sum, mean, maximum or minimum.
 
-Over all steps, or over some that follow one another.
+A summary covers all steps, or some consecutive ones.
 """
 
 from __future__ import annotations

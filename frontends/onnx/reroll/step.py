@@ -21,7 +21,7 @@ _LAYERS: Final = ("linear", "conv", "pool", "reduce", "reshape", "slice", "conca
 
 @dataclass(frozen=True)
 class Result:
-    """An output of the file: a value of the step, and how it is read out."""
+    """An output of the file: a value of the step, and its readout."""
 
     name: str
     value: Operand
@@ -30,7 +30,7 @@ class Result:
     shape: Shape
     """Shape of one step, or of the summary, in the file's layout: all axes except time."""
     rows: tuple[Node, ...] = ()
-    """The file's values of all steps, where the output stacks them."""
+    """The file's values of all steps, if the output stacks them."""
     start: int = 0
     stop: int | None = None
     """Range of steps, ``start <= t < stop``; None: to the end."""

@@ -64,7 +64,7 @@ class Constants:
         return self._add(np.asarray(value, dtype=np.int64), hint)
 
     def field_array(self, value: npt.ArrayLike, node: str, field: str) -> str:
-        """Add `value`, a field of a node of the graph, as float32 under a name of its own, and return the name."""
+        """Add `value`, a field of a node of the graph, as float32 under a separate name, and return the name."""
         name = self._names.fresh(f"{node}.{field.rpartition('.')[2]}")
         self.arrays[name] = np.asarray(value, dtype=np.float32)
         self.fields[node, field] = name
@@ -93,7 +93,7 @@ class Builder:
         self.nodes: list[NodeProto] = []
 
     def node(self, operator: str, *inputs: str, out: str | None = None, hint: str | None = None, **attributes: Any) -> str:
-        """Add a node with one output and return the output's name: `out` as it is, or a fresh one made from `hint`."""
+        """Add a node with one output and return the output's name: `out` as it is, or a new one made from `hint`."""
         name = out if out is not None else self.names.fresh(hint or operator.lower())
         self.nodes.append(helper.make_node(operator, list(inputs), [name], name=f"{operator}_{name}", **attributes))
         return name

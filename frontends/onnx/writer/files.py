@@ -15,7 +15,7 @@ from snnc.compiler.ir.graph import Array
 from snnc.frontends.onnx.writer.errors import CheckerError, OnnxFileError, WeightsTooLargeError
 
 INSIDE: Final = (1 << 31) - (1 << 24)
-"""Most bytes of weights in the model file itself; protobuf is limited to 2 GiB."""
+"""Maximum bytes of weights in the model file itself; protobuf is limited to 2 GiB."""
 _SMALL: Final = 1024
 """Arrays up to this many bytes, such as shapes and indices, always stay in the model file."""
 

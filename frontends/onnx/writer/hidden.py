@@ -125,7 +125,7 @@ def source_of(observed: Sequence[Observed]) -> str:
 
 
 _TRIES: Final = 20_000
-"""Most slices of whole-sequence tensors that are tried for all values."""
+"""Maximum number of slices of whole-sequence tensors that are tried for all values."""
 _MOVES: Final = (0, 1, -1)
 """Maximum number of steps by which the recovered step may have moved a value in time."""
 

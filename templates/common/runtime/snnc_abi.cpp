@@ -1,4 +1,4 @@
-// The C interface over snnc::Session: names become indices, exceptions become messages.
+// The C interface to snnc::Session: translates names to indices and exceptions to messages.
 #include "snnc_session.hpp"
 
 #include <exception>

@@ -1,4 +1,4 @@
-// What snnc_files.hpp declares.
+// Definitions for snnc_files.hpp.
 #include "snnc_files.hpp"
 
 #include <cstdio>

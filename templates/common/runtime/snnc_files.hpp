@@ -12,10 +12,10 @@ namespace snnc {
 
 std::vector<char> read_file(const std::string &path);
 
-/// Writes beside, then renames: the file appears whole or not at all.
+/// Writes a temporary file next to it, then renames that one, so that the file appears completely or not at all.
 void write_file(const std::string &path, const std::vector<char> &bytes);
 
-/// Where a tensor of 4-byte numbers stands in weights.safetensors.
+/// The position of a tensor of 4-byte numbers in weights.safetensors.
 struct Stored {
   const char *name;
   std::size_t offset;
@@ -30,7 +30,7 @@ struct Table {
   std::uint32_t at(std::size_t row, std::size_t column) const { return numbers[row * columns + column]; }
 };
 
-/// plan.bin: the number of tables, then for each its rows, its columns and its numbers, all 32-bit little endian.
+/// plan.bin: the number of tables, then for each table its rows, columns and numbers, all 32-bit little endian.
 std::vector<Table> read_tables(const std::string &path, std::size_t expected);
 
 /// A NumPy array of float32, uint8, int32 or int64 as numbers of type T; axis 0 counts samples.

@@ -1,4 +1,4 @@
-// The executable: trains the project in a folder on the arrays that lie there, through the C interface alone.
+// The executable: trains the project on the arrays in a folder, using only the C interface.
 #include "snnc_abi.h"
 #include "snnc_files.hpp"
 
@@ -38,10 +38,10 @@ struct Trainer {
   snnc_session *session;
   std::size_t batch = 0;
   bool training = false;
-  /// Whether batches are taken before they run, and whether the next one was.
+  /// Whether the program takes batches ahead of their runs, and whether it has taken the next one.
   bool ahead = false, given = false;
   std::vector<Column> inputs;
-  /// What the loss compares with: numbers of 4 bytes, so many a sample.
+  /// The targets that the loss compares with: a fixed count of 4-byte numbers per sample.
   std::vector<char> targets;
   std::size_t samples = 0, width = 0;
 
@@ -92,7 +92,7 @@ struct Trainer {
     std::memcpy(targets.data(), given.values.data(), targets.size());
   }
 
-  /// Gives a batch: as the next one, or (`behind` "_next") as the one behind it.
+  /// Passes a batch to the session: as the current one or (`behind` is "_next") as the one after it.
   void give(std::size_t first, const std::string &behind) {
     for (Column &input : inputs) {
       for (std::size_t t = 0; t < input.steps; ++t)
@@ -104,7 +104,7 @@ struct Trainer {
     check(snnc_set_tensor(session, ("labels" + behind).c_str(), &targets[4 * first * width], 4 * batch * width) == 0);
   }
 
-  /// A step on the batch that begins at a sample, and the sample at which the one behind it begins (`samples`: there is none).
+  /// Runs a step on the batch that begins at one sample; `behind` is where the batch after it begins (`samples`: there is none).
   float step(std::size_t first, std::size_t next) {
     if (!given)
       give(first, "");

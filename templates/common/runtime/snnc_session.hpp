@@ -1,4 +1,4 @@
-// What snnc_abi.cpp needs of a target's program; host code implements it.
+// The interface between snnc_abi.cpp and a target's program; host code implements it.
 #ifndef SNNC_SESSION_HPP
 #define SNNC_SESSION_HPP
 
@@ -27,7 +27,7 @@ struct TensorInfo {
   }
 };
 
-/// A loaded project. All functions report failure by exceptions of std::exception.
+/// A loaded project. All functions report failures as exceptions derived from std::exception.
 class Session {
 public:
   virtual ~Session() = default;
@@ -35,7 +35,7 @@ public:
   /// Copies tensor `index` in or out; its elements are 4 bytes each.
   virtual void set(std::size_t index, const void *data) = 0;
   virtual void get(std::size_t index, void *data) = 0;
-  /// Sets the input tensor `index` to 1 where events are: row r of [steps x batch] has ids[begin[r]] ... ids[begin[r + 1] - 1], ascending.
+  /// Sets the input tensor `index` to 1 at events: row r of [steps x batch] has ids[begin[r]] ... ids[begin[r + 1] - 1], ascending.
   virtual void set_events(std::size_t, const std::uint64_t *, const std::uint32_t *) {
     throw std::invalid_argument("this program takes dense inputs only");
   }

@@ -1,4 +1,4 @@
-// Targets that are more than a class of each sample: their form, and a check of what a caller gives.
+// Targets other than one class per sample: their layout, and a check of the caller's values.
 #ifndef SNNC_TARGETS_HPP
 #define SNNC_TARGETS_HPP
 
@@ -10,7 +10,7 @@
 
 namespace snnc {
 
-/// Columns of a sample's targets, or of a step's; classes of an output (0: numbers); whether the last column is a sequence's length.
+/// Columns of the targets of a sample or step; classes of an output (0: values); whether the last column is the sequence's length.
 struct TargetForm {
   int columns, classes;
   bool each_step, lengths;
@@ -24,7 +24,7 @@ struct TargetForm {
   }
 };
 
-/// Targets of all samples; NaN, and class -1 of a step, do not count.
+/// Targets of all samples; NaN, and class -1 of a step, are ignored.
 inline std::vector<float> checked_targets(const void *data, const TargetForm &form, std::size_t batch, std::size_t steps) {
   std::vector<float> targets(form.numbers(batch, steps));
   std::memcpy(targets.data(), data, targets.size() * sizeof(float));

@@ -1,4 +1,4 @@
-// Checkpoints in time: rows that steps before a segment left and that the segment reads.
+// Checkpoints in time: rows of the steps before a segment, which the segment reads.
 #ifndef SNNC_CHECKPOINTS_HPP
 #define SNNC_CHECKPOINTS_HPP
 
@@ -8,11 +8,11 @@ namespace snnc {
 
 class Checkpoints {
 public:
-  /// Forgets all rows; a sequence of so many steps is divided into segments of `length`.
+  /// Forgets all rows; divides a sequence of `steps` into segments of `length`.
   void restart(int steps, int length);
-  /// Keeps the rows of `held` steps before each segment.
+  /// Stores the rows of `held` steps before each segment.
   void keep(Rows &rows, int held);
-  /// Copies a worker's rows of the steps before step `first`, where a segment begins.
+  /// Copies a worker's rows of the steps before step `first`, at which a segment begins.
   void save(const Worker &w, int first);
   void restore(const Worker &w, int first);
 

@@ -6,13 +6,13 @@ namespace {
 
 std::size_t whole(int n) { return static_cast<std::size_t>(n); }
 
-/// Up to one in so many of the numbers that come back, sums of the rows of those that are not 0 beat a product of matrices.
+/// Sums of the rows of nonzero numbers beat a product of matrices if at most one in this many gradients is not 0.
 constexpr std::size_t SPARSE_PART = 2;
 
-/// A single product for a neuron near its threshold reads two vectors where a product of matrices reads one and a part.
+/// A single product for a neuron close to its threshold reads two vectors; a product of matrices reads little more than one.
 constexpr std::size_t NEAR_COST = 2;
 
-/// Values whose channels stay in the first cache while all of them are turned.
+/// Values whose channels stay in the first-level cache while all of them are transposed.
 constexpr std::size_t TURNED = 64;
 
 /// to[channel][value] += from[value][channel].
@@ -47,7 +47,7 @@ Parameter Convolution::weight(const char *name) const {
   return {name, whole(windows.outputs) * inner * rows * width, numbers, order_of(order), false, Array<float>(numbers), {}, {}, {}};
 }
 
-/// Calls add(first weight, first number of the lines of all windows, how many numbers) for every run that value `id` takes part in.
+/// Calls add(first weight, first number of the lines of all windows, how many numbers) for every run in which value `id` takes part.
 template <class Add> void Convolution::for_runs(std::size_t id, const Lines &of, const Add &add) const {
   const Windows &o = windows;
   const int channel = static_cast<int>(id) / o.values(), place = static_cast<int>(id) % o.values();
@@ -60,7 +60,7 @@ template <class Add> void Convolution::for_runs(std::size_t id, const Lines &of,
     const std::size_t windows_row = of.at(group, whole(down / o.stride[0]));
     const std::size_t weights_row = (whole(channel) * whole(o.kernel[0]) + whole(i)) * whole(o.kernel[1]);
     if (o.stride[1] == 1 && o.dilation[1] == 1) {
-      // Tap j reads window position - j: turned round, taps and windows rise together.
+      // Tap j reads window position - j: reversed, taps and windows ascend together.
       const int lowest = position[1] - o.kernel[1] + 1, first = lowest < 0 ? 0 : lowest;
       const int last = position[1] < o.output[1] ? position[1] : o.output[1] - 1;
       if (first <= last)
@@ -75,7 +75,7 @@ template <class Add> void Convolution::for_runs(std::size_t id, const Lines &of,
   }
 }
 
-/// Margins stand for windows that do not exist: no run of a row of taps is cut. Runs of the first row begin above.
+/// The margins are windows that do not exist, so that no run of a row of taps is cut. Runs of the first row begin above.
 Lines Convolution::lines_of_result() const {
   Lines lines{whole(windows.groups), whole(windows.group_outputs()), whole(windows.output[0]), whole(windows.output[1])};
   if (regular()) {
@@ -192,7 +192,7 @@ void Convolution::backward(const Worker &w, const Source &source, int delay, con
   }
 }
 
-/// Adjoints of single neurons: products of the runs of weights and of what came back that they take part in.
+/// Adjoints of single neurons: products of the runs of weights and of gradients in which they take part.
 void Convolution::near_gradient(const List &near, const Parameter &weight, const Lines &of, const float *lines, float *row) const {
   const float *weights = weight.value.data();
   for (std::size_t n = 0; n < near.count; ++n) {
@@ -222,7 +222,7 @@ void Convolution::pack(const Parameter &weight, int worker, int workers) {
       }
 }
 
-/// Adds what a window gives back, rows of [tap][channel], to the values that it read, [value][channel].
+/// Adds the gradients of a window, rows of [tap][channel], to the values that it read, [value][channel].
 void Convolution::add_back(const float *given, int down, int along, float *back) const {
   const Windows &o = windows;
   const std::size_t inner = whole(o.group_channels()), row = tap_row();
@@ -232,7 +232,7 @@ void Convolution::add_back(const float *given, int down, int along, float *back)
       continue;
     float *to = back + whole(y * o.size[1]) * inner;
     if (o.dilation[1] == 1 && along >= 0 && along + o.kernel[1] <= o.size[1]) {
-      // Taps and values rise together; what fills up the row is 0, and there is room for it behind the last value.
+      // Taps and values ascend together; the padding of the row is 0, and there is space for it after the last value.
       for (std::size_t n = 0; n < row; n += LANES)
         store_anywhere(to + whole(along) * inner + n, load_anywhere(to + whole(along) * inner + n) + load(given + n));
       continue;
@@ -250,7 +250,7 @@ void Convolution::input_gradient(const Lines &of, const float *lines, float *row
   const std::size_t line = of.line(), width = columns(), inner = whole(o.group_channels()), outer = of.channels;
   const std::size_t along = of.across, values = whole(o.values());
   float *given = scratch.numbers(1, along * width);
-  // What comes back to each value, channels side by side.
+  // The gradients of each value, channels side by side.
   float *back = scratch.numbers(2, values * inner + LINE);
   for (std::size_t group = 0; group < of.groups; ++group) {
     std::memset(back, 0, (values * inner + LINE) * sizeof(float));

@@ -1,4 +1,4 @@
-// Convolutions: every value that is not 0 adds rows of weights to the windows that it lies in, channels side by side.
+// Convolutions: every nonzero value adds rows of weights to the windows that contain it, channels side by side.
 #ifndef SNNC_CONVOLUTION_HPP
 #define SNNC_CONVOLUTION_HPP
 
@@ -13,27 +13,27 @@ namespace snnc {
 class Convolution {
 public:
   explicit Convolution(const Windows &given) : windows(given) {}
-  /// Of the result only maxima over windows are read: the target is theirs.
+  /// Only maxima over windows of the result are read, and `target` receives those.
   Convolution(const Windows &given, const Windows &read) : windows(given), maximum(read) {}
 
-  /// Weights [out][in / groups][kernel] as this keeps them: [in][kernel, each row turned round][outputs of the group, whole lines].
+  /// Weights [out][in / groups][kernel] as stored here: [in][kernel, each row reversed][outputs of the group, whole lines].
   Parameter weight(const char *name) const;
-  /// Keeps what maxima chose at so many steps, used in turn; 0: at none.
+  /// Stores the choices of maxima for `steps` steps, which are reused in turn; 0: for none.
   void keep(int steps, int samples);
 
   void forward(const Worker &w, const Source &source, int t, const Parameter &weight, const Parameter *bias, Rows &target, int now,
                Scratch &scratch);
 
-  /// What a step back finds; null: not wanted.
+  /// Results of a backward step; null: not wanted.
   struct Found {
     float *weight, *bias;
-    /// Adjoint of the source, and, unless null, lists of those of its neurons that take gradient.
+    /// Adjoint of the source, and, unless null, lists of those of its neurons that receive gradient.
     Rows *adjoint;
     const Source *near;
   };
   void backward(const Worker &w, const Source &source, int delay, const Rows &delta, int t, const Parameter &weight, const Found &found,
                 Scratch &scratch) const;
-  /// Makes room for the copy that `pack` makes.
+  /// Allocates the copy that `pack` makes.
   void keep_packed();
   /// Copies the weight for the adjoint of the source; the workers share the work.
   void pack(const Parameter &weight, int worker, int workers);
@@ -44,10 +44,10 @@ private:
   /// [group][output of the group][row of the kernel][tap, channels of the group, whole lines].
   Array<float> packed;
 
-  /// Numbers that a row of taps gives back to the values it read, in whole lines: [tap][channel].
+  /// Gradients that a row of taps sends to the values it read, in whole lines: [tap][channel].
   std::size_t tap_row() const { return padded(static_cast<std::size_t>(windows.kernel[1] * windows.group_channels())); }
   std::size_t columns() const { return static_cast<std::size_t>(windows.kernel[0]) * tap_row(); }
-  /// Whether every value reaches windows beside each other with each row of taps, or none.
+  /// Whether every value reaches adjacent windows with each row of taps, or none.
   bool regular() const { return windows.stride[0] == 1 && windows.stride[1] == 1 && windows.dilation[1] == 1; }
   Lines lines_of_result() const;
   template <class Add> void for_rows_of_taps(const List &list, const Lines &of, Scratch &scratch, const Add &add) const;

@@ -60,6 +60,7 @@ void CpuSession::ready(bool trains) {
     lay_out();
     lay_out_checkpoints();
     laid_out = stale = true;
+    trained = false;
     if (resume != 0)
       throw std::runtime_error("there is no sequence to go on with; run one first");
   }
@@ -72,6 +73,7 @@ void CpuSession::run() {
   const double start = now();
   ready(trainable && autograd != 0);
   recording = true;
+  trained = false;
   in_parallel(static_cast<int>(workers.size()), [&](int i) { run_forward(workers[static_cast<std::size_t>(i)]); });
   ran = autograd != 0;
   ++forward_runs;
@@ -104,7 +106,7 @@ std::size_t CpuSession::keep_gradients() {
 
 void CpuSession::change_parameters() {
   ++updates;
-  // A thread that changes few numbers, a tenth of a millisecond of work, costs more than it spares.
+  // A thread that changes few numbers, a tenth of a millisecond of work, costs more time than it saves.
   constexpr std::size_t SHARE = 1 << 18;
   std::size_t numbers = 0;
   for (const Parameter *parameter : parameters)
@@ -162,13 +164,15 @@ float CpuSession::train_step() {
     recording = records_training;
   else if (!ran)
     throw std::runtime_error("there is no run to go back from; run the sequence with autograd first");
+  // Where a sequence has several segments, the states of the last one are gone.
+  const bool goes_forward = autograd == 0 && !(gather == AGAIN && trained && segment >= steps);
   const std::size_t kept = keep_gradients();
   losses.assign(static_cast<std::size_t>(batch), 0.0f);
   const int count = static_cast<int>(workers.size());
   in_parallel(count, [&](int i) {
     Worker w = workers[static_cast<std::size_t>(i)];
     w.fresh = static_cast<std::size_t>(i) >= kept;
-    if (autograd == 0)
+    if (goes_forward)
       run_forward(w);
     find_loss(w, losses.data());
     for (Parameter *parameter : parameters)
@@ -186,6 +190,7 @@ float CpuSession::train_step() {
   if (autograd == 0 && gather == ALONE)
     change_parameters();
   ran = false;
+  trained = true;
   sum_losses(losses);
   ++train_runs;
   seconds += now() - start;
@@ -215,7 +220,7 @@ std::string CpuSession::profile() {
 int CpuSession::block_length() const {
   const int own = (batch + static_cast<int>(workers.size()) - 1) / static_cast<int>(workers.size());
   const int most = std::max(1, BLOCK_ROWS / own);
-  // Gradients that threads share read the deltas of all; weights that a block fetches should serve some steps all the same.
+  // Gradients that threads share read the deltas of all; weights that a block fetches should still be used for a few steps.
   return std::min(segment, shares ? std::max(BLOCK_ROWS / batch, std::min(FEW_STEPS, most)) : most);
 }
 

@@ -1,4 +1,4 @@
-// A session on the processor: named tensors, any number of steps, samples and threads. The network's network.cpp fills it.
+// A session on the CPU: named tensors, any number of steps, samples and threads. The network's network.cpp defines the network.
 #ifndef SNNC_CPU_SESSION_HPP
 #define SNNC_CPU_SESSION_HPP
 
@@ -12,7 +12,7 @@ namespace snnc {
 
 class CpuSession : public NativeSession {
 public:
-  /// Not in the class: every network.cpp would compile what all these members end with.
+  /// Not inline: every network.cpp would otherwise compile the destructors of all these members.
   ~CpuSession() override;
   void set(std::size_t index, const void *data) override { accesses.at(index).set(data); }
   void get(std::size_t index, void *data) override { accesses.at(index).get(data); }
@@ -24,40 +24,40 @@ public:
 protected:
   CpuSession(const std::string &project, int first_steps, int first_batch, bool trains);
 
-  // What the network is made of; called while it is constructed.
+  // The parts of the network; called by its constructor.
   void add_parameter(Parameter &made, std::vector<std::size_t> shape);
   void add_learned(Parameter &made, std::vector<std::size_t> shape, int moments);
-  /// What rounding loses of a parameter is kept.
+  /// The rounding errors of the parameter are stored.
   void add_remainder(Parameter &made, std::vector<std::size_t> shape);
   /// `dense`: some reader takes rows; `lists`: some reader takes lists.
   void add_input(const char *name, Source &source, bool spikes, bool dense, bool lists);
   void add_state(const char *name, Rows &rows);
-  /// An output's values; `initial` is the name of its values before the first step, null where no one reads them.
+  /// An output's values; `initial` is the name of its values before the first step, null if nothing reads them.
   void add_source(const char *name, const char *initial, Source &source);
   void add_record(const char *name, Rows &rows);
   void add_labels(int classes);
-  /// At most so many spikes of a source are sent, which `key` chooses; what is dropped is counted.
+  /// Limits the spikes that a source sends per step; `key` selects them, and dropped spikes are counted.
   void limit_spikes(Source &source, const Parameter &capacity, const Parameter &key);
   void add_targets(const TargetForm &form);
-  /// The adjoint of a record: set by whoever knows it, or read where it is that of an input.
+  /// The adjoint of a record: set by the caller, or read if it is that of an input.
   void add_adjoint(const char *name, Rows &rows, bool given);
 
-  // What the network does.
+  // The functions of the network.
   virtual void lay_out() = 0;
-  /// Copies of parameters in other orders, shared by the workers.
+  /// Copies parameters to other orders; the workers share the work.
   virtual void prepare(int worker, int workers) = 0;
-  /// Steps first ... last - 1; `again`: their spikes are listed already.
+  /// Runs steps first ... last - 1; `again`: their spikes are already listed.
   virtual void forward(const Worker &w, int first, int last, bool again) = 0;
-  /// The loss of a worker's samples, one number each, and the adjoints of the records.
+  /// Computes the loss of each of a worker's samples and the adjoints of the records.
   virtual void find_loss(const Worker &w, float *losses) = 0;
-  /// The adjoint of steps from ... to - 1, whose histories are kept, after that of all later steps.
+  /// Computes the adjoints of steps from ... to - 1, whose histories are stored, after those of all later steps.
   virtual void begin_adjoints(const Worker &w) = 0;
   virtual void backward(const Worker &w, int from, int to) = 0;
   virtual void end_adjoints(const Worker &w) = 0;
-  /// A worker's part of the gradients that all threads share, over a block of steps whose adjoints all of them have; `fresh`: the first
+  /// A worker's part of the gradients that all threads share, over a block of steps whose adjoints are all computed; `fresh`: the first
   /// block of an update.
   virtual void share_gradients(int worker, int first, int last, bool fresh) = 0;
-  /// What an update needs of all gradients together, such as their norm.
+  /// Values that an update computes from all gradients together, such as their norm.
   virtual void measure_gradients() {}
   virtual void update(int worker, int workers) = 0;
 
@@ -65,28 +65,30 @@ protected:
   /// The part of `numbers` that a worker changes, in whole lines.
   static std::pair<std::size_t, std::size_t> part(std::size_t numbers, int worker, int workers);
 
-  /// Whether no worker has more than one sample: then no product of matrices is formed.
+  /// Whether no worker has more than one sample: then no product of matrices is computed.
   bool alone() const { return static_cast<std::size_t>(batch) <= workers.size(); }
 
-  /// Whether memory is spared: histories are kept between checkpoints only, and large weights are not copied.
+  /// Whether to save memory: histories are stored only between checkpoints, and large weights are not copied.
   bool spares() const { return segment < steps; }
 
-  /// Steps whose deltas stay near the processor until weight gradients are gathered.
+  /// Whether buffers hold the sequence of the last training step.
+  bool trained = false;
+  /// Steps whose deltas stay in the cache until weight gradients are gathered.
   int block_length() const;
 
-  /// Steps whose histories are kept: all, or those between two checkpoints.
+  /// Steps whose histories are stored: all, or those between two checkpoints.
   int segment = 1;
-  /// Whether training steps leave records of all steps; a readout of which only a mean is read is not run step by step.
+  /// Whether training steps store records of all steps; a readout of which only a mean is read does not run step by step.
   bool records_training = true;
-  /// Whether this step does.
+  /// Whether the current step does.
   bool recording = true;
-  /// Whether some gradients are one for all threads.
+  /// Whether all threads share some gradients.
   bool shares = false;
   std::vector<Worker> workers;
-  /// One for each worker.
+  /// One per worker.
   std::vector<Scratch> scratches;
   std::vector<std::int32_t> labels;
-  /// Where targets are more than classes.
+  /// For targets other than classes.
   std::vector<float> targets;
 
 private:
@@ -114,9 +116,9 @@ private:
   void resized() override;
   void ready(bool trains);
   void lay_out_checkpoints();
-  /// Makes room for the gradients of all workers; returns how many have such of steps before.
+  /// Allocates the gradients of all workers; returns how many hold gradients of earlier steps.
   std::size_t keep_gradients();
-  /// The adjoint of all steps, block by block; behind each the workers share what is theirs together.
+  /// Computes all adjoints, block by block; after each block the workers compute the shared gradients together.
   void backward_in_blocks(std::size_t kept);
   void backward_of_segment(const Worker &w, int from, int to);
   void run_forward(const Worker &w);

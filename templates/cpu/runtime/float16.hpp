@@ -8,7 +8,7 @@
 
 namespace snnc {
 
-/// Histories hold 16 bits of either kind.
+/// Histories have 16 bits per value, of either kind.
 typedef std::uint16_t Float16;
 
 inline float float_of_bits(std::uint32_t bits) {
@@ -22,10 +22,10 @@ inline std::uint32_t bits_of_float(float value) {
   return bits;
 }
 
-/// The nearest one, ties to even; beyond the largest an infinity, and what is not a number stays so.
+/// The nearest float16 number, ties to even; beyond the largest, infinity; NaN stays NaN.
 inline Float16 half_of(float value) {
   const std::uint32_t bits = bits_of_float(value), sign = bits >> 16 & 0x8000u, size = bits & 0x7fffffffu;
-  // Exponents from -14 on: 13 bits of the fraction are rounded off, and the exponent's bias falls by 112.
+  // Exponents from -14 on: 13 bits of the fraction are rounded off, and the exponent's bias decreases by 112.
   const std::uint32_t usual = (size - (112u << 23) + 0xfffu + (size >> 13 & 1u)) >> 13;
   // Below, the sum with 1/2 rounds to multiples of 2^-24.
   const std::uint32_t small = bits_of_float(float_of_bits(size) + 0.5f) - bits_of_float(0.5f);
@@ -40,7 +40,7 @@ inline float float_of(Float16 number) {
   return float_of_bits(sign | (size < 0x400u ? small : usual));
 }
 
-/// Keeps the differences of a worker's rows of step `t` and a centre: a number, or one for each neuron.
+/// Stores the differences between a worker's rows of step `t` and a centre: a number, or one for each neuron.
 template <class Worker, class Rows, class History> void keep_halves(const Worker &w, const Rows &from, int t, History &to, float centre) {
   for (int b = w.first; b < w.first + w.count; ++b)
     for (std::size_t i = 0; i < from.size; ++i)

@@ -1,4 +1,4 @@
-// Weights that have the values of float16 numbers: what is set is rounded, and every update.
+// Weights whose values are float16 numbers: values that are set and every update are rounded.
 #ifndef SNNC_HALF_WEIGHTS_HPP
 #define SNNC_HALF_WEIGHTS_HPP
 
@@ -6,11 +6,14 @@
 #include "half_updates.hpp"
 #include "parameters.hpp"
 
+#include <cstring>
+#include <vector>
+
 namespace snnc {
 
 inline float nearest_half(float value) { return float_of(half_of(limited(value))); }
 
-/// A part of the numbers of a parameter, as `change` takes it.
+/// A part of the numbers of a parameter, as `change` receives it.
 using Changed = std::pair<std::size_t, std::size_t>;
 
 inline void round_to_nearest(Parameter &weight, Changed part) {
@@ -18,7 +21,7 @@ inline void round_to_nearest(Parameter &weight, Changed part) {
     weight.value[i] = nearest_half(weight.value[i]);
 }
 
-/// Before an update: adds what rounding lost.
+/// Before an update: adds the rounding errors.
 inline void make_exact(Parameter &weight, Changed part) {
   for (std::size_t i = part.first; i < part.second; ++i)
     weight.value[i] += weight.remainder[i];
@@ -32,7 +35,7 @@ inline void round_keeping_remainder(Parameter &weight, Changed part) {
   }
 }
 
-/// A random number follows from the place of the weight in the model's array [outputs][inputs]; padding stays 0.
+/// A random number depends on the position of the weight in the model's array [outputs][inputs]; padding stays 0.
 inline void round_at_random(Parameter &weight, Changed part, const Panels &panels, unsigned key, int update) {
   const unsigned of_update = scrambled(key ^ static_cast<unsigned>(update));
   for (std::size_t i = part.first; i < part.second; ++i) {
@@ -41,6 +44,27 @@ inline void round_at_random(Parameter &weight, Changed part, const Panels &panel
     if (output < panels.outputs)
       weight.value[i] = rounded_at_random(weight.value[i], drawn(of_update, static_cast<unsigned>(output * panels.inputs + input)));
   }
+}
+
+/// The same for weights of other connections, whose places the parameter knows.
+inline void round_at_random(Parameter &weight, Changed part, unsigned key, int update) {
+  const unsigned of_update = scrambled(key ^ static_cast<unsigned>(update));
+  for (std::size_t i = part.first; i < part.second; ++i)
+    weight.value[i] =
+        rounded_at_random(weight.value[i], drawn(of_update, weight.places.empty() ? static_cast<unsigned>(i) : weight.places[i]));
+}
+
+/// The places of a weight in its own order, found by moving numbers whose bits are their places; padding, which is 0, has the first.
+inline std::vector<unsigned> places_of(const Parameter &weight) {
+  static_assert(sizeof(unsigned) == sizeof(float), "bits of a place are moved as a float");
+  std::vector<unsigned> places(weight.numbers), model(weight.elements);
+  for (std::size_t i = 0; i < model.size(); ++i)
+    model[i] = static_cast<unsigned>(i);
+  Array<float> own(weight.numbers), numbers(weight.elements);
+  std::memcpy(numbers.data(), model.data(), model.size() * sizeof(float));
+  weight.set(own, numbers.data());
+  std::memcpy(places.data(), own.data(), places.size() * sizeof(float));
+  return places;
 }
 
 } // namespace snnc

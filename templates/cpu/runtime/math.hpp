@@ -21,7 +21,7 @@ inline float expf(float x) {
   const float r = bounded - n * 0.693359375f - n * -2.12194440e-4f;
   const float p = ((((1.9875691500e-4f * r + 1.3981999507e-3f) * r + 8.3334519073e-3f) * r + 4.1665795894e-2f) * r + 1.6666665459e-1f) * r +
                   5.0000001201e-1f;
-  // Two factors, so that results next to the largest and the smallest number come out.
+  // Two factors, so that results close to the largest and the smallest number are representable.
   const std::int32_t whole = static_cast<std::int32_t>(n), half = whole / 2;
   const float value = (p * r * r + r + 1.0f) * from_bits((half + 127) << 23) * from_bits((whole - half + 127) << 23);
   return x > 88.72283f ? INFINITY : x != x ? x : value;

@@ -6,7 +6,7 @@ std::uint32_t Maximum::chosen(const float *row, std::size_t target) const {
   const std::uint32_t *entry = entries.numbers.data() + begin.numbers[target];
   const std::size_t count = begin.numbers[target + 1] - begin.numbers[target];
   if (count == 4) {
-    // Two pairs, then the larger one: of equal values the first.
+    // Two pairs, then the larger one; of equal values, the first.
     const std::uint32_t one = row[entry[1]] > row[entry[0]] ? entry[1] : entry[0],
                         other = row[entry[3]] > row[entry[2]] ? entry[3] : entry[2];
     return row[other] > row[one] ? other : one;

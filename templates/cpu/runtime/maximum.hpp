@@ -1,4 +1,4 @@
-// Maxima of windows or of axes: the adjoint goes to the first of equals.
+// Maxima of windows or of axes: of equal values, the first receives the adjoint.
 #ifndef SNNC_MAXIMUM_HPP
 #define SNNC_MAXIMUM_HPP
 
@@ -9,9 +9,9 @@ namespace snnc {
 
 class Maximum {
 public:
-  /// `begin`: first entry of each target and their number at the end; `entries`: the sources that it chooses from, in order.
+  /// `begin`: first entry of each target, then their number; `entries`: the sources from which it chooses, in order.
   Maximum(const Table &starts, const Table &sources) : begin(starts), entries(sources) {}
-  /// Keeps what was chosen at so many steps, used in turn, for the adjoint; 0: at none.
+  /// Stores the choices of `steps` steps for the adjoint, reused in turn; 0: of none.
   void keep(int steps, int samples);
   void forward(const Worker &w, const Source &source, int t, Rows &target, int now);
   void input_gradient(const Worker &w, const Rows &delta, int t, Rows &adjoint, int delay);
@@ -29,7 +29,7 @@ private:
   }
 };
 
-/// Maxima of windows over spikes: 1 where one of them fired, found from lists. The first that fired is chosen, where none did the first one.
+/// Maxima of windows over spikes: 1 if one of them fired, found from lists. The first that fired is chosen, or the first if none fired.
 class SpikeMaximum {
 public:
   /// As for `Maximum`; the sources of each target are ascending, out of `size`.

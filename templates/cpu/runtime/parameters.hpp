@@ -11,10 +11,10 @@
 
 namespace snnc {
 
-/// Numbers of a parameter that an optimiser changes at a time.
+/// Numbers of a parameter that an optimiser updates at a time.
 constexpr std::size_t CHANGED = 256;
 
-/// How the numbers of a dense weight [outputs][inputs] lie: row-major by input, in panels of at most PANEL outputs.
+/// The layout of a dense weight [outputs][inputs]: row-major by input, in panels of at most PANEL outputs.
 struct Panels {
   std::size_t inputs, outputs, width;
   Panels(std::size_t n, std::size_t m) : inputs(n), outputs(m) {
@@ -25,7 +25,7 @@ struct Panels {
   std::size_t numbers() const { return inputs * columns(); }
   /// Width of the panel that begins at column `first`.
   std::size_t width_at(std::size_t first) const { return columns() - first < width ? columns() - first : width; }
-  /// Calls move(place here, element of [outputs][inputs]) for all elements, lines of both at a time.
+  /// Calls move(position here, element of [outputs][inputs]) for all elements, lines of both at a time.
   template <class Move> void for_elements(const Move &move) const {
     for (std::size_t first = 0; first < outputs; first += width)
       for (std::size_t input = 0; input < inputs; input += LINE)
@@ -46,22 +46,24 @@ struct Parameter {
   std::size_t numbers;
   /// Null: it has the model's order.
   Order order;
-  /// Filled up with copies of the last element, so that equations never divide by a padding of 0.
+  /// Padded with copies of the last element, so that equations never divide by a padding of 0.
   bool neurons;
   Array<float> value, moment1, moment2;
-  /// One for each thread, or one for all; empty where nothing is learned.
+  /// One per thread, or one for all; empty if nothing is learned.
   std::vector<Array<float>> gradients;
-  /// The first block of steps that a backward pass comes to writes them all; otherwise they are cleared and added to.
+  /// The first block of steps in a backward pass writes all of them; otherwise they are cleared and added to.
   bool written = false;
-  /// All threads have one gradient, whose rows they share.
+  /// All threads share one gradient; each computes some of its rows.
   bool shared = false;
   Array<float> moment3{};
-  /// What rounding lost of weights that have float16 values; empty where it is not kept.
+  /// Rounding errors of weights with float16 values; empty if they are not stored.
   Array<float> remainder{};
-  /// Rounds all numbers after they were set; null: they stay.
+  /// For each number, where its weight lies in the model's order, if random rounding needs it; empty: the order is the model's.
+  std::vector<unsigned> places{};
+  /// Rounds all numbers after they were set; null: they are not rounded.
   std::function<void(Parameter &)> settled{};
 
-  /// Copies numbers that lie as this one's do from or to the model's order.
+  /// Copies numbers with this parameter's layout from or to the model's order.
   void set(Array<float> &own, const float *model) const {
     if (order)
       order(own.data(), const_cast<float *>(model), Way::in);
@@ -74,7 +76,7 @@ struct Parameter {
     else
       std::memcpy(model, own.data(), elements * sizeof(float));
   }
-  /// The sum of the gradients of all threads, in their order, of numbers first ... first + count - 1; `room` for so many.
+  /// The sum of the gradients of all threads, in thread order, for numbers first ... first + count - 1; `room` has space for them.
   const float *gradient_sum(std::size_t first, std::size_t count, float *room) const {
     if (gradients.size() == 1)
       return gradients[0].data() + first;

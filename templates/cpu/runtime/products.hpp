@@ -1,4 +1,4 @@
-// Sums of rows and products of matrices: where a training step spends its time.
+// Sums of rows and products of matrices, where a training step spends most of its time.
 #ifndef SNNC_PRODUCTS_HPP
 #define SNNC_PRODUCTS_HPP
 
@@ -14,15 +14,15 @@ void add_rows(float *target, std::size_t width, const BFloat16 *rows, std::size_
 void spread_row(const float *row, std::size_t width, float *rows, std::size_t stride, const List &list);
 void spread_row(const BFloat16 *row, std::size_t width, float *rows, std::size_t stride, const List &list);
 
-/// Rows whose products with one row are formed side by side, so that additions need not wait for each other.
+/// Rows whose products with one row are computed side by side, so that additions need not wait for each other.
 constexpr std::size_t DOTS = 4;
 /// found[k] += the product of `fixed` and the list's row k, both `width` numbers long; width is whole lines, all rows begin on lines.
-/// Up to DOTS - 1 numbers behind the last of `found` change as well.
+/// Up to DOTS - 1 numbers after the last of `found` change, too.
 void add_dots(float *found, const float *fixed, std::size_t width, const float *rows, std::size_t stride, const List &list);
 void add_dots(float *found, const BFloat16 *fixed, std::size_t width, const float *rows, std::size_t stride, const List &list);
 void add_dots(float *found, const float *fixed, std::size_t width, const BFloat16 *rows, std::size_t stride, const List &list);
 
-/// A matrix or a part of one, by the distance of its elements down and along a row.
+/// A matrix or a part of one, by the distance of its elements along a column and along a row.
 template <class T> struct ViewOf {
   const T *data;
   std::size_t down, along;
@@ -33,17 +33,17 @@ using View = ViewOf<float>;
 void add_product(std::size_t m, std::size_t n, std::size_t k, View a, const float *b, std::size_t b_stride, float *c, std::size_t c_stride);
 void add_product(std::size_t m, std::size_t n, std::size_t k, View a, const BFloat16 *b, std::size_t b_stride, float *c,
                  std::size_t c_stride);
-/// The same of pairs of bfloat16: elements 2 k and 2 k + 1 of a row of `a`, and of a column of `b`.
+/// The same for pairs of bfloat16: elements 2 k and 2 k + 1 of a row of `a`, and of a column of `b`.
 void add_product(std::size_t m, std::size_t n, std::size_t k, ViewOf<std::uint32_t> a, const std::uint32_t *b, std::size_t b_stride,
                  float *c, std::size_t c_stride);
 
-/// Rows of numbers that stand beside each other, column by column: to[column * stride + r] = rows[r][column], for whole lines of columns.
+/// Puts rows of numbers side by side, column by column: to[column * stride + r] = rows[r][column], for whole lines of columns.
 constexpr std::size_t BESIDE = 8;
 void lay_beside(const float *const (&rows)[BESIDE], std::size_t columns, float *to, std::size_t stride);
 /// rows[r][column] = from[column * stride + r], for the first `count` rows.
 void set_from_beside(float *const (&rows)[BESIDE], std::size_t count, std::size_t columns, const float *from, std::size_t stride);
 
-/// Columns of a packed matrix, [panel][row][PACKED]: those of a tile of a product, so that it reads one run.
+/// Columns of a packed matrix, [panel][row][PACKED]: those of a tile of a product, so that the tile reads one contiguous run.
 constexpr std::size_t PACKED = std::max<std::size_t>(TILE_VECTORS * LANES, LINE);
 static_assert(PACKED <= MOST_PACKED);
 

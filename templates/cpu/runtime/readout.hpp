@@ -1,4 +1,4 @@
-// A linear readout whose mean is all that the loss reads: spikes are counted with a weight by step.
+// A linear readout of which the loss reads only the mean: spikes are counted with a weight per step.
 #ifndef SNNC_READOUT_HPP
 #define SNNC_READOUT_HPP
 
@@ -6,11 +6,11 @@
 
 namespace snnc {
 
-/// What a linear population answers to a current of 1, summed over time.
+/// The response of a linear population to a current of 1, summed over time.
 struct Answers {
-  /// sums[k]: its outputs of k + 1 steps, the first one that of the current.
+  /// sums[k]: its outputs in k + 1 steps, starting with the step of the current.
   std::vector<float> sums;
-  /// Their sum: the answer to a current of 1 at every step.
+  /// Their sum: the response to a current of 1 at every step.
   float total = 0;
 
   Answers() = default;
@@ -36,7 +36,7 @@ struct Answers {
   }
 };
 
-/// counts = for each neuron of `source` the sum of its values, one that arrives at step t times the answer until the end.
+/// counts = for each neuron of `source` the sum of its values, each of which is multiplied by the response from its arrival to the end.
 void count(const Worker &w, const Source &source, int delay, const Answers &answers, Rows &counts);
 
 /// Multiplies a worker's rows of a step.

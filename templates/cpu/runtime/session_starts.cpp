@@ -1,4 +1,4 @@
-// What stands before the first step of a sequence: initial values, or what the sequence before left.
+// The state before the first step of a sequence: initial values, or the state after the previous sequence.
 #include "cpu_session.hpp"
 
 namespace snnc {
@@ -16,7 +16,7 @@ void CpuSession::begin_rows(const Worker &w, Rows &rows, const Initial *initial)
 }
 
 void CpuSession::go_on(const Worker &w, Rows &rows) const {
-  // Rows that are used in turn hold fewer steps than lists do, and where one belongs another may stand that is still to be moved.
+  // Buffers that reuse rows have fewer steps than lists do, and the destination of a row may hold one that has not been moved yet.
   const int held = std::min(rows.past, rows.slots - 1);
   std::vector<float> kept(rows.share(w) * static_cast<std::size_t>(held));
   const auto place = [&](int t) { return kept.data() + rows.share(w) * static_cast<std::size_t>(t + held); };

@@ -1,4 +1,4 @@
-// What a session has under a name: parameters and their gradients, inputs, values before the first step, records, labels.
+// The named tensors of a session: parameters and their gradients, inputs, values before the first step, records, labels.
 #include "cpu_session.hpp"
 
 namespace snnc {

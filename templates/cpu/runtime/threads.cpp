@@ -18,8 +18,8 @@ namespace snnc {
 
 namespace {
 
-/// Looks at a condition before a thread sleeps: some tens of microseconds, which regions of one step are apart. Longer, and whoever else wants
-/// the core waits for nothing.
+/// Checks of a condition before a thread sleeps: some tens of microseconds, the time between two regions of a step. If it were longer,
+/// other programs would wait for a core that does nothing.
 constexpr int LOOKS = 1000;
 
 void pause() {
@@ -30,7 +30,7 @@ void pause() {
 #endif
 }
 
-/// A region of work: thread `hand` takes the calls hand, hand + hands, ....
+/// A region of work: thread `hand` makes the calls hand, hand + hands, ....
 struct Region {
   void (*call)(const void *work, int index);
   const void *work;
@@ -116,9 +116,9 @@ void Pool::run_all(int count, Call call, const void *work) {
       std::rethrow_exception(failure);
 }
 
-/// Makes further threads, so many in all; where the system gives fewer, those share the work.
+/// Starts threads until there are `wanted`; if the system allows fewer, those share the work.
 void Pool::have(int wanted) {
-  // A process that was forked has its parent's memory, but none of its threads: what they stand in is left alone.
+  // A forked process has its parent's memory but none of its threads, so their objects are not touched.
   if (state != nullptr && state->process != getpid())
     state = nullptr;
   if (state == nullptr)

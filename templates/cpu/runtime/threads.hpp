@@ -1,10 +1,10 @@
-// Threads of a session: they stay for the next region of work, and wait for it awake for some microseconds only.
+// Threads of a session: they stay alive for the next region of work, and spin for only some microseconds before they sleep.
 #ifndef SNNC_THREADS_HPP
 #define SNNC_THREADS_HPP
 
 namespace snnc {
 
-/// The processors that this process may use.
+/// The CPUs that this process may use.
 int processors();
 
 class Pool {
@@ -14,7 +14,7 @@ public:
   Pool &operator=(const Pool &) = delete;
   ~Pool() { end(); }
 
-  /// Calls work(0) ... work(count - 1), as many at a time as there are threads; an exception of the lowest of them comes out. One caller at
+  /// Calls work(0) ... work(count - 1), one call per thread at a time; rethrows the exception of the lowest call. Only one caller at
   /// a time.
   template <class Work> void run(int count, const Work &work) {
     if (count == 1)
@@ -22,7 +22,7 @@ public:
     run_all(count, [](const void *of, int index) { (*static_cast<const Work *>(of))(index); }, &work);
   }
 
-  /// Ends all threads but the caller's.
+  /// Ends all threads except the caller's.
   void end();
 
 private:

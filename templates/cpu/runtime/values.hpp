@@ -1,4 +1,4 @@
-// Values of a sequence: dense rows by step and sample, and lists of those that are not 0.
+// Values of a sequence: dense rows by step and sample, and lists of the nonzero values.
 #ifndef SNNC_VALUES_HPP
 #define SNNC_VALUES_HPP
 
@@ -16,23 +16,23 @@ struct Worker {
   int index = 0;
   int first = 0;
   int count = 0;
-  /// Its gradients are those of a step before, or of none: they are written, not added to.
+  /// Its gradients are from an earlier step, or there are none: they are overwritten, not added to.
   bool fresh = true;
 };
 
-/// Which of a row's values are not 0, ascending; `values` is null where all of them are 1.
+/// The indices of a row's nonzero values, ascending; `values` is null if all of them are 1.
 struct List {
   const std::uint32_t *ids = nullptr;
   const float *values = nullptr;
   std::size_t count = 0;
 };
 
-/// Rows [slot][sample][stride]. Steps -past ... -1 are what was before the sequence; fewer slots than steps are used again in turn.
+/// Rows [slot][sample][stride]. Steps -past ... -1 precede the sequence; if there are fewer slots than steps, slots are reused in turn.
 template <class T> class RowsOf {
 public:
   RowsOf(std::size_t numbers, int steps_before) : size(numbers), stride(pitch(numbers)), past(steps_before) {}
 
-  /// Keeps `kept` slots of `samples` rows, all 0.
+  /// Allocates `kept` slots of `samples` rows, all 0.
   void resize(int kept, int samples) {
     slots = kept;
     batch = samples;
@@ -43,7 +43,7 @@ public:
   }
   T *row(int t, int sample) { return data.data() + index(t, sample) * stride; }
   const T *row(int t, int sample) const { return data.data() + index(t, sample) * stride; }
-  /// Numbers of all rows of a worker at a step, which lie behind each other.
+  /// Numbers in all rows of a worker at a step, which are contiguous.
   std::size_t share(const Worker &w) const { return static_cast<std::size_t>(w.count) * stride; }
   void clear(const Worker &w, int t) { std::memset(row(t, w.first), 0, share(w) * sizeof(T)); }
 
@@ -54,14 +54,14 @@ public:
 };
 
 using Rows = RowsOf<float>;
-/// What the backward pass reads of all steps, in bfloat16.
+/// The values of all steps that the backward pass reads, in bfloat16.
 using History = RowsOf<BFloat16>;
 
-/// Keeps the differences of a worker's rows of step `t` and a centre: a number, or one for each neuron.
+/// Stores the differences between a worker's rows of step `t` and a centre: a number, or one for each neuron.
 void keep_rounded(const Worker &w, const Rows &from, int t, History &to, float centre);
 void keep_rounded(const Worker &w, const Rows &from, int t, History &to, const float *centres);
 
-/// Makes room for `wanted` numbers, and a part more; what was there is lost.
+/// Allocates `wanted` numbers and some more; the old contents are lost.
 template <class T> void make_room(std::vector<T> &of, std::size_t wanted) {
   if (wanted <= of.size())
     return;
@@ -73,7 +73,7 @@ template <class T> void make_room(std::vector<T> &of, std::size_t wanted) {
 /// Lists of one worker's samples, step by step.
 class Lists {
 public:
-  /// Begins anew; so many rows are to be listed.
+  /// Starts over; `rows` rows will be listed.
   void restart(int samples, bool with_values, std::size_t rows) {
     own = static_cast<std::size_t>(samples);
     valued = with_values;
@@ -88,9 +88,9 @@ public:
     const std::size_t from = begin[slot * own + sample], to = begin[slot * own + sample + 1];
     return {ids.data() + from, valued ? values.data() + from : nullptr, to - from};
   }
-  /// The list that was appended last.
+  /// The last list that was appended.
   List last() const { return at(0, begin.size() - 2); }
-  /// Keeps at most `capacity` entries of the list that was appended last, which the key of the choice and the step choose; returns how many go.
+  /// Keeps at most `capacity` entries of the last list, selected by the step and by the key of the choice; returns how many are dropped.
   std::size_t limit_last(std::size_t capacity, float key, int step);
   std::size_t entries() const { return used; }
   std::size_t rows() const { return begin.empty() ? 0 : begin.size() - 1; }
@@ -104,12 +104,12 @@ private:
   void grow(std::size_t more);
 };
 
-/// Writes the ids of the numbers of `row` that are not 0 (room for size + LINE of them) and, unless null, the numbers; returns how many.
+/// Writes the ids of the nonzero numbers of `row` (space for size + LINE of them) and, unless null, the numbers; returns how many.
 std::size_t find_nonzero(const float *row, std::size_t size, std::uint32_t *ids, float *values);
 
 std::size_t count_nonzero(const float *numbers, std::size_t count);
 
-/// How many spikes of a step leave a source, and the key of the choice: parameters of the network.
+/// The number of spikes of a step that a source sends, and the key of the choice: parameters of the network.
 struct SpikeLimit {
   const Array<float> *capacity = nullptr, *key = nullptr;
   std::atomic<std::uint64_t> *dropped = nullptr;
@@ -130,15 +130,15 @@ public:
 
   Rows rows;
   std::vector<Lists> lists;
-  /// Whether `lists` hold what `rows` do, or more: readers that can use lists do so.
+  /// Whether `lists` contain all that `rows` do, or more: readers that can use lists then do so.
   bool listed = false;
-  /// Whether the lists hold values beside ids.
+  /// Whether the lists have values besides ids.
   bool valued = false;
-  /// Of neurons that take gradient: no other may, as a dropped spike takes none.
+  /// Whether only the listed neurons may receive gradient: dropped spikes receive none.
   bool only_listed = false;
   SpikeLimit limit;
 
-  /// Part of all numbers that are listed; below 0 where no row was.
+  /// The share of all numbers that are listed; negative if no row was.
   double share() const {
     double entries = 0, numbers = 0;
     for (const Lists &own : lists) {
@@ -147,7 +147,7 @@ public:
     }
     return numbers == 0 ? -1 : entries / numbers;
   }
-  /// Lists the rows of step t, the step behind the last one listed.
+  /// Lists the rows of step t, the step after the last one listed.
   void list_rows(const Worker &w, int t) {
     Lists &own = lists[static_cast<std::size_t>(w.index)];
     for (int b = 0; b < w.count; ++b) {
@@ -155,7 +155,7 @@ public:
       limit.apply(own, t);
     }
   }
-  /// Forgets, in rows that say which neurons take gradient, those whose spike of step t was listed by none: it was dropped.
+  /// Removes neurons from the rows of neurons that receive gradient if no list has their spike of step t, because it was dropped.
   void forget_dropped(const Worker &w, int t, Source &near) const {
     for (int b = 0; b < w.count; ++b) {
       const List kept = list(w, t, b);
@@ -191,15 +191,15 @@ struct Part {
   std::size_t count, first, last;
 };
 
-/// Events of a block of steps, turned around: which rows of the block a source neuron has events in.
+/// Events of a block of steps, transposed: the rows of the block in which a source neuron has events.
 class Columns {
 public:
   void gather(const Source &source, const Worker &w, int delay, const Rows &delta, int first, int last, Scratch &scratch) {
     gather(source, {&w, 1, 0, source.rows.size}, delay, delta, first, last, scratch);
   }
-  /// Events of some neurons only, in samples of several workers.
+  /// Events of only some neurons, in samples of several workers.
   void gather(const Source &source, const Part &part, int delay, const Rows &delta, int first, int last, Scratch &scratch);
-  /// Rows of a neuron, counted from the first that was gathered.
+  /// Rows of a neuron, counted from the first gathered one.
   List of(std::size_t neuron) const {
     const std::size_t from = begin[neuron];
     return {row.data() + from, valued ? value.data() + from : nullptr, begin[neuron + 1] - from};
@@ -212,7 +212,7 @@ private:
   std::vector<float> value;
 };
 
-/// A worker's room for what is made where it is used; lists of rows, for sources that keep none.
+/// A worker's space for temporary values; lists of rows, for sources that store none.
 class Scratch {
 public:
   Columns columns;
@@ -226,7 +226,7 @@ public:
   List list(const Source &source, const Worker &w, int t, int b) {
     return source.listed ? source.list(w, t, b) : list(source.rows.row(t, w.first + b), source.rows.size);
   }
-  /// What is listed of neurons first ... last - 1; where no lists are kept, ids count from the first.
+  /// The list of neurons first ... last - 1; if no lists are stored, ids count from the first.
   List list(const Source &source, const Worker &w, int t, int b, std::size_t first, std::size_t last) {
     if (!source.listed)
       return list(source.rows.row(t, w.first + b) + first, last - first);
@@ -238,19 +238,19 @@ public:
     return {from, whole.values == nullptr ? nullptr : whole.values + (from - whole.ids), static_cast<std::size_t>(to - from)};
   }
 
-  /// `count` numbers that are 0.
+  /// `count` zeros.
   float *zeros(std::size_t count) {
     sums.assign(count, 0.0f);
     return sums.data();
   }
 
-  /// A worker's rows of steps first ... last - 1 in bfloat16, in pairs, behind each other; an odd one is filled up with 0.
+  /// A worker's rows of steps first ... last - 1 in bfloat16, in pairs, one after another; an odd one is padded with 0.
   const std::uint32_t *pairs_of(const Worker &w, const Rows &rows, int first, int last);
 
-  /// Room for another list's ids.
+  /// Space for another list's ids.
   std::vector<std::uint32_t> &starts() { return more; }
 
-  /// Room for `count` numbers; each `which` has its own, whose old content is lost.
+  /// Space for `count` numbers; each `which` has its own, and its old contents are lost.
   float *numbers(int which, std::size_t count) {
     rooms[which].reserve(count);
     return rooms[which].data();

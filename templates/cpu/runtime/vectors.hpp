@@ -1,4 +1,4 @@
-// Vectors of the machine at hand through the compiler's vector types, and aligned arrays.
+// Vectors of the target CPU through the compiler's vector types, and aligned arrays.
 #ifndef SNNC_VECTORS_HPP
 #define SNNC_VECTORS_HPP
 
@@ -16,7 +16,7 @@
 
 namespace snnc {
 
-// LANES: numbers of a vector. SUMS: vectors that a sum of rows keeps in registers. TILE: rows x vectors that a product keeps there.
+// LANES: numbers in a vector. SUMS: vectors that a sum of rows holds in registers. TILE: rows x vectors that a product holds there.
 #if defined(__AVX512F__)
 constexpr int LANES = 16, SUMS = 16, TILE_ROWS = 6, TILE_VECTORS = 4;
 #elif defined(__AVX__)
@@ -29,21 +29,21 @@ constexpr int LANES = 4, SUMS = 8, TILE_ROWS = 4, TILE_VECTORS = 2;
 
 typedef float Vector __attribute__((vector_size(4 * LANES), may_alias));
 
-/// Rows of numbers begin on cache lines and are filled up to whole ones.
+/// Rows of numbers begin on cache lines and are padded to whole lines.
 constexpr std::size_t padded(std::size_t n) { return (n + LINE - 1) / LINE * LINE; }
-/// Numbers from one row to the next: a line further where else rows would begin in few of a cache's sets, and drive each other out.
+/// Numbers from one row to the next: one line more if rows would otherwise begin in few of a cache's sets and evict each other.
 constexpr std::size_t pitch(std::size_t n) { return padded(n) % (8 * LINE) == 0 ? padded(n) + LINE : padded(n); }
 
 inline Vector load(const float *from) { return *reinterpret_cast<const Vector *>(from); }
 inline void store(float *to, Vector value) { *reinterpret_cast<Vector *>(to) = value; }
-/// From and to addresses that no line begins at.
+/// Loads and stores at unaligned addresses.
 inline Vector load_anywhere(const float *from) {
   Vector value;
   std::memcpy(&value, from, sizeof value);
   return value;
 }
 inline void store_anywhere(float *to, Vector value) { std::memcpy(to, &value, sizeof value); }
-/// Minus zero changes no number, so that nothing is computed.
+/// Adding minus zero changes no number, so that nothing is computed.
 inline Vector all(float value) { return value - Vector{}; }
 inline Vector add_product(Vector sum, Vector left, Vector right) { return sum + left * right; }
 /// Vector k of a row.
@@ -105,7 +105,7 @@ inline Vector add_product(Vector sum, Pairs left, Pairs right) {
 #endif
 }
 
-/// A row of bfloat16 that sums of rows read: numbers k and LANES + k of each CHUNK stand beside each other, so that vectors need no shuffle.
+/// A row of bfloat16 for sums of rows: numbers k and LANES + k of each CHUNK are side by side, so that vectors need no shuffle.
 constexpr std::size_t CHUNK = 2 * LANES;
 static_assert(CHUNK <= MOST_CHUNK);
 constexpr std::size_t chunked(std::size_t n) { return (n + CHUNK - 1) / CHUNK * CHUNK; }
@@ -115,13 +115,13 @@ inline Vector vector_of(const BFloat16 *row, int k) {
   return k % 2 == 0 ? firsts(pairs) : seconds(pairs);
 }
 
-/// Fetches `count` numbers into the second cache; where they lie need not exist.
+/// Prefetches `count` numbers into the second-level cache; the address need not be valid.
 template <class T> inline void fetch(const T *from, std::size_t count) {
   for (std::size_t byte = 0; byte < count * sizeof(T); byte += 64)
     __builtin_prefetch(reinterpret_cast<const char *>(from) + byte, 0, 2);
 }
 
-/// An array on cache lines; `resize` forgets what it held and fills it with zeros.
+/// An array on cache lines; `resize` discards its contents and fills it with zeros.
 template <class T> class Array {
 public:
   Array() = default;
@@ -144,7 +144,7 @@ public:
     }
     clear();
   }
-  /// Makes room for `n` without filling it; what it held is forgotten.
+  /// Makes space for `n` elements without filling it; the old contents are lost.
   void reserve(std::size_t n) {
     if (n > length) {
       release();

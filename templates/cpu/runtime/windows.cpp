@@ -94,7 +94,7 @@ bool LineMaximum::tiles() const {
   return found;
 }
 
-/// Calls work(number of the window, where its first tap has its line, taps that do not lie in the padding, their number).
+/// Calls work(number of the window, where its first tap has its line, taps that are not in the padding, their number).
 template <class Work> void LineMaximum::for_windows(const Lines &taken, const Work &work) const {
   const Windows &o = windows;
   std::vector<Tap> taps;
@@ -129,7 +129,7 @@ void LineMaximum::forward(const Lines &taken, const float *lines, const float *e
       Integers chosen = integers(taps[0].number);
       for (std::size_t n = 1; n < count; ++n) {
         const Vector value = load(from + taps[n].behind) + added;
-        // Of equal values the first.
+        // Of equal values, the first.
         const Integers larger = value > best;
         best = larger ? value : best;
         chosen = larger ? integers(taps[n].number) : chosen;

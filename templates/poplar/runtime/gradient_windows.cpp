@@ -1,4 +1,4 @@
-// What gradient_windows.hpp declares.
+// Definitions for gradient_windows.hpp.
 #include "gradient_windows.hpp"
 
 #include <utility>

@@ -1,4 +1,4 @@
-// Gradients of sources that come back only for neurons that spiked or are near the threshold.
+// Gradients of sources that come back only for neurons that spiked or were close to the threshold.
 #ifndef SNNC_GRADIENT_WINDOWS_HPP
 #define SNNC_GRADIENT_WINDOWS_HPP
 
@@ -9,7 +9,7 @@
 
 namespace snnc {
 
-/// Adds partial products of `producers` groups from `first` on: samples [sample, sample + samples), entries [entry, entry + entries).
+/// Adds the partial products of `producers` groups from `first` on: samples [sample, sample + samples), entries [entry, entry + entries).
 struct PartialSum {
   unsigned tile, part, sample, samples, entry, entries, first, producers;
 };
@@ -27,7 +27,7 @@ class Producers {
 public:
   Producers(std::size_t entries, std::vector<Products> connections);
 
-  /// What `sum` reads: [producers][samples][entries].
+  /// The input of `sum`: [producers][samples][entries].
   poplar::Tensor of(const PartialSum &sum) const;
 
 private:
@@ -40,7 +40,7 @@ private:
   std::vector<Products> from;
   mutable std::map<unsigned, std::vector<Place>> known;
 
-  /// The groups that hold a sample.
+  /// The groups that contain a sample.
   const std::vector<Place> &at(unsigned sample) const;
 };
 

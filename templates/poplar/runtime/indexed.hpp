@@ -1,4 +1,4 @@
-// Indexed connections: tables of runs on tiles, weights that are owned by some tiles and copied to those that use them.
+// Indexed connections: tables of runs on tiles, and weights that some tiles own and others copy.
 #ifndef SNNC_INDEXED_HPP
 #define SNNC_INDEXED_HPP
 
@@ -27,7 +27,7 @@ std::vector<Owner> owners_of(const Table &table);
 
 std::vector<Owner> learned_owners(const std::vector<Owner> &owners);
 
-/// A part of the pieces that an owner sums up: one worker's, the first of which adds the other workers' sums.
+/// A part of the pieces that an owner sums up, for one worker; the first worker adds the sums of the others.
 struct SumShare {
   unsigned tile;
   std::size_t owner, count, part, parts;
@@ -35,20 +35,33 @@ struct SumShare {
 
 std::vector<SumShare> shares_of_sums(const std::vector<Owner> &owners, std::size_t parts);
 
+/// Those that own elements of [first, last).
+std::vector<Owner> owners_between(const std::vector<Owner> &owners, std::size_t first, std::size_t last);
+
 Order order_of_table(const Table &table);
 
+/// Where each element of an owner lies in the array that the host sees.
+std::vector<unsigned> places_of(const Owner &owner, const Table &order);
+
 /// One variable or constant whose parts lie with groups, blocks or owners.
-template <class Items, class Size> Parts parts_on(poplar::Graph &graph, const Items &items, const std::string &name, const Size &size) {
+template <class Items, class Size> Parts parts_on(poplar::Graph &graph, const Items &items, const std::string &name, const Size &size,
+                                                  const poplar::Type &type = poplar::FLOAT) {
   Parts made;
   made.begin.push_back(0);
   for (const auto &item : items)
     made.begin.push_back(made.begin.back() + size(item));
-  made.all = graph.addVariable(poplar::FLOAT, {made.begin.back()}, name);
+  made.all = graph.addVariable(type, {made.begin.back()}, name);
   std::size_t part = 0;
   for (const auto &item : items)
     graph.setTileMapping(made[part++], item.tile);
   return made;
 }
+
+/// The first `weights` elements, as half numbers: each owner has whole words, the last of an odd number too.
+Parts half_theta(poplar::Graph &graph, const std::vector<Owner> &owners, const std::string &name, std::size_t weights);
+
+/// The same, element after element.
+poplar::Tensor without_padding(const Parts &theta, const std::vector<Owner> &owners, std::size_t weights);
 
 /// The tables of an indexed connection with one of its populations, as plan.bin holds them for the groups of one replica: for each group
 /// where its numbers begin, then for all groups where the runs of each row begin, the runs (place, weight, length), the elements of the
@@ -59,33 +72,37 @@ public:
 
   template <class Part> unsigned low(const Part &part) const;
   template <class Part> unsigned span(const Part &part) const;
-  /// Elements that a group's copy of the weights holds.
+  /// Elements of a group's copy of the weights.
   template <class Part> unsigned size(const Part &part) const;
+  /// Those of them that are among the first `last`.
+  unsigned size(const Block &b, std::size_t last) const;
   /// The elements of the weights that a group uses, in order.
   template <class Part> std::vector<Range> used(const Part &part) const;
   template <class Part> std::vector<Range> read(const Part &part) const;
 
   template <class Number> Parts rows(poplar::Graph &graph, const poplar::Type &type) const;
 
-  /// The source of each row, where rows are found by key.
+  /// The source of each row, if rows are found by key.
   template <class Number> Parts keys(poplar::Graph &graph, const poplar::Type &type) const;
 
   /// A column of the runs: 0 places, 1 weights, 2 lengths.
   template <class Number> Parts runs(poplar::Graph &graph, const poplar::Type &type, std::size_t column) const;
 
-  /// Constant weights, picked for each group from `values` (bits of floats).
+  /// Constant weights, selected for each group from `values` (bits of floats).
   Parts constants(poplar::Graph &graph, const Table &values) const;
 
-  /// A copy of the weights that each group uses.
+  /// A copy of the weights that each group uses, or of those of them that are among [first, last).
   Parts copies(poplar::Graph &graph, const std::string &name) const;
+  Parts copies(poplar::Graph &graph, const std::string &name, const poplar::Type &type, std::size_t first, std::size_t last) const;
 
-  /// What the copies are made of.
+  /// What the copies are made of; `weights` holds the elements [first, last).
   poplar::Tensor from(const poplar::Tensor &weights) const;
+  poplar::Tensor from(const poplar::Tensor &weights, std::size_t first, std::size_t last) const;
 
   /// Private gradients of each block.
   Parts private_sums(poplar::Graph &graph, const std::string &name) const;
 
-  /// The rows of a matrix that a group reads, for the samples of its replica; one row of it where it reads none.
+  /// The rows of a matrix that a group reads, for the samples of its replica; one row if it reads none.
   poplar::Tensor rows_of(const Matrix &matrix, const Block &b) const;
 
 private:
@@ -98,14 +115,15 @@ private:
   std::size_t cut(const Block &b) const;
 
   std::vector<Range> ranges(const Table &table, std::size_t group, Column column) const;
+  template <class Part> std::vector<Range> used_between(const Part &part, std::size_t first, std::size_t last) const;
 };
 
-/// What the groups of all replicas hold of each owner's gradient, and where it belongs.
+/// The parts of each owner's gradient that the groups of all replicas hold, and where they belong.
 class Shares {
 public:
   Shares(const Population &p, const Side &side, const std::vector<Owner> &owners, const Parts &sums);
 
-  /// The pieces of a share of one owner's gradient; where there are none, something that is not read stands for them.
+  /// The pieces of a share of one owner's gradient; if there are none, a placeholder that is not read.
   poplar::Tensor of(const SumShare &s, const poplar::Tensor &instead) const;
   std::vector<unsigned> place(const SumShare &s) const;
   std::size_t number(const SumShare &s) const;
@@ -117,7 +135,7 @@ private:
   std::vector<std::vector<unsigned>> places;
 };
 
-/// Where a share is summed up: the first in the gradient itself.
+/// Where a share is summed up: the first share in the gradient itself.
 poplar::Tensor summed(const Parts &total, const Parts &rest, const SumShare &s);
 
 /// The groups whose blocks have private sums to add up.

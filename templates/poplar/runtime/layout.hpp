@@ -1,222 +1,10 @@
-// How arrays lie on tiles: blocks of populations, relays of sources, and variables cut along them.
+// Variables on tiles, cut along the blocks of populations, and the order of their elements.
 #ifndef SNNC_LAYOUT_HPP
 #define SNNC_LAYOUT_HPP
 
-#include "constants.hpp"
-#include "snnc_files.hpp"
-
-#include <poplar/Graph.hpp>
-#include <poplar/Program.hpp>
-#include <poplar/Tensor.hpp>
-
-#include <cstdint>
-#include <string>
-#include <utility>
-#include <vector>
+#include "populations.hpp"
 
 namespace snnc {
-
-/// Neurons [first, first + count) of the samples [sample, sample + samples), on one worker of a tile.
-struct Block {
-  unsigned tile, first, count, sample, samples;
-  std::size_t index, group, replica;
-};
-
-/// The blocks [begin, end) of one tile that hold the same neurons; they share weights.
-struct Group {
-  unsigned tile, first, count;
-  std::size_t begin, end, index, replica;
-};
-
-/// The groups [begin, end) of one tile: the neurons [first, first + count) of a replica.
-struct Home {
-  unsigned tile, first, count;
-  std::size_t begin, end, replica;
-};
-
-/// All neurons for the samples [sample, sample + samples).
-struct Replica {
-  unsigned sample, samples;
-};
-
-/// Samples [sample, sample + samples) of a source, kept on a tile.
-struct Relay {
-  unsigned tile, sample, samples;
-  std::size_t index;
-};
-
-/// Packs the rows [first, first + count) of the groups [begin, end) of a target for the homes [home_begin, home_end) of the source's first
-/// replica, on a tile of a replica of the target.
-struct Packer {
-  unsigned tile, first, count, columns;
-  std::size_t begin, end, home_begin, home_end, replica, index;
-};
-
-/// What a tile of each replica holds: the groups [begin, end) of a replica, the neurons [first, first + count).
-struct TileGroups {
-  std::size_t begin, end;
-  unsigned first, count;
-};
-
-/// Blocks in the order of replicas, tiles, neurons, samples. All replicas cut the neurons in the same way.
-struct Population {
-  unsigned neurons = 0;
-  std::vector<Block> blocks;
-  std::vector<Group> groups;
-  std::vector<Home> homes;
-  std::vector<Replica> replicas;
-  std::vector<TileGroups> tiles;
-  /// The place of each group of a replica in `tiles`.
-  std::vector<std::size_t> tile_of;
-
-  explicit Population(const Table &table);
-
-  /// Neurons of the fullest tile.
-  unsigned most_neurons() const;
-  /// Mask units of a tile: as many for each of its groups as the largest one needs, of 32 neurons each.
-  unsigned units() const;
-  /// The first neuron of each unit, tile after tile, and the number of neurons behind them.
-  std::vector<unsigned> first_of_unit() const;
-  /// The first neuron of each tile, and the number of neurons behind them.
-  std::vector<unsigned> first_of_tile() const;
-  /// The mask units [begin, end) that a group writes: the last one of a tile those that no group needs, too.
-  std::pair<unsigned, unsigned> own_units(const Block &b) const;
-  unsigned words_of(const Block &b, unsigned unit) const;
-  /// Groups of one replica.
-  std::size_t cuts() const;
-  /// The group of a replica that holds the same neurons as `g`.
-  const Group &twin(const Group &g, std::size_t replica) const;
-
-private:
-  unsigned largest = 0;
-
-  unsigned units_of_group() const;
-
-  template <class Size> unsigned most(const Size &size) const;
-
-  void add_group(unsigned tile, unsigned first, unsigned count);
-};
-
-/// Of the tiles of a replica that follow each other with the same groups: their number, neurons and groups of each, neurons of each group.
-std::vector<unsigned> runs_of_tiles(const Population &p);
-
-std::vector<Relay> relays_of(const Table &table);
-
-/// How the workers of a relay share the mask units of its samples, as one list of numbers: where the pieces of each worker begin (and the
-/// last one's end), then for each piece its sample, the place of its first unit in what the relay receives, the units that follow there,
-/// all its units, the first of them among the units of a sample, the begin and end of its ids in the relay's list of found ids, and the
-/// first and last piece (plus one) of its sample.
-std::vector<unsigned> relay_pieces(const Population &p, const Relay &r, unsigned workers);
-
-/// A tile of a table.
-struct Place {
-  unsigned tile;
-};
-
-std::vector<Place> places(const Table &table);
-
-/// A tile that reads the words [first, last) of what others say.
-struct Reader {
-  unsigned tile, first, last;
-  std::size_t index;
-};
-
-std::vector<Reader> readers_of(const Table &table);
-
-/// One number for each IPU, on its first tile: what its vertices read of it does not cross IPUs.
-struct OnIpus {
-  poplar::Tensor all;
-  std::vector<Place> places;
-  unsigned tiles_per_ipu;
-
-  /// That of the IPU of a tile.
-  const poplar::Tensor operator[](unsigned tile) const { return all[tile / tiles_per_ipu]; }
-  /// Those of the IPUs of relays.
-  poplar::Tensor at(const std::vector<Relay> &relays) const;
-};
-
-/// A flat variable whose parts lie on one tile each.
-struct Parts {
-  poplar::Tensor all;
-  std::vector<std::size_t> begin;
-
-  poplar::Tensor operator[](std::size_t part) const;
-  poplar::Tensor range(std::size_t first, std::size_t last) const;
-  std::size_t size(std::size_t part) const { return begin[part + 1] - begin[part]; }
-};
-
-/// Parts of several variables behind each other, as a table lists them: variable, part.
-poplar::Tensor in_order(const std::vector<const Parts *> &from, const Table &table);
-
-/// A sum for each block: those of the first block of each group, in which the others end and which the host sees, and those of the others.
-struct Sums {
-  const Population *population;
-  Parts first, others;
-
-  poplar::Tensor operator[](std::size_t block) const;
-  poplar::Tensor of_others(const Group &g) const;
-};
-
-/// [rows][batch] with a variable for each replica, so that what a tile holds of it is one piece.
-struct Matrix {
-  std::vector<poplar::Tensor> parts;
-  std::vector<Replica> replicas;
-
-  /// The rows [first, last) of the samples [sample, sample + samples), flat.
-  poplar::Tensor region(std::size_t first, std::size_t last, std::size_t sample, std::size_t samples) const;
-  std::size_t rows() const;
-};
-
-/// What blocks send to relays, [tiles][samples][row] with a variable for each replica: consecutive samples of a tile are one piece.
-struct Sent {
-  std::vector<poplar::Tensor> parts;
-  std::vector<Replica> replicas;
-
-  /// [tiles][samples][row] of a relay's samples, flat.
-  poplar::Tensor to(const Relay &r) const;
-
-  /// What a tile of a replica sends, flat.
-  poplar::Tensor of_tile(const Population &p, const Home &h) const;
-
-  /// [samples][elements] of a block, the elements [begin, end) of its tile's rows, flat.
-  poplar::Tensor of(const Population &p, const Block &b, unsigned begin, unsigned end) const;
-};
-
-/// The mask words that a block writes, `unit` words a unit.
-poplar::Tensor own_mask(const Sent &mask, const Population &p, const Block &b, unsigned unit);
-
-/// The values that a block writes.
-poplar::Tensor own_values(const Sent &values, const Population &p, const Block &b);
-
-/// Device element i is element order[i] of the tensor that the host sees; NOWHERE marks padding.
-using Order = std::vector<std::uint32_t>;
-constexpr std::uint32_t NOWHERE = 0xffffffffu;
-
-/// So many numbers, again and again.
-Order repeated(std::uint32_t numbers, std::size_t elements);
-
-/// Copies that are made together, in one exchange.
-class Copies {
-public:
-  void add(const poplar::Tensor &source, const poplar::Tensor &destination);
-
-  void end(poplar::program::Sequence &program, const char *name) const;
-
-private:
-  std::vector<poplar::Tensor> from, to;
-};
-
-/// Elements of an array rounded up to whole pairs, so that the next one is aligned too.
-std::size_t even(std::size_t elements);
-
-/// Elements [begin, end) of a group's parameters, which one of its replicas updates.
-struct Share {
-  std::size_t begin, end;
-  std::size_t size() const { return end - begin; }
-};
-
-/// Whole pairs, so that each share is aligned.
-Share share_of(const Population &p, std::size_t elements, std::size_t replica);
 
 /// Makes and maps variables of one graph.
 class Layout {
@@ -238,7 +26,7 @@ public:
   /// [rows][count] for each group: parameters.
   Parts rows(const Population &p, const std::string &name, std::size_t rows);
 
-  /// [inputs][count] for each group: weights, their columns in pairs (see order_of_weights).
+  /// [inputs][count] for each group: weights, with columns in pairs (see order_of_weights).
   Parts weights(const Population &p, const std::string &name, std::size_t inputs);
 
   /// The same as half numbers.
@@ -259,19 +47,19 @@ public:
   /// [per_sample][samples] for each relay.
   Parts kept(const std::vector<Relay> &relays, const poplar::Type &type, const std::string &name, std::size_t per_sample);
 
-  /// One number for each relay, or as many for each as `each` says.
+  /// `each` numbers for each relay, one by default.
   Parts relay_numbers(const std::vector<Relay> &relays, const poplar::Type &type, const std::string &name, std::size_t each = 1);
 
-  /// [pieces][2] for each relay: what its workers find in the masks.
+  /// [pieces][2] for each relay: the numbers of ids that its workers find in the masks.
   Parts piece_counts(const std::vector<Relay> &relays, const std::string &name, unsigned workers);
 
-  /// [batch][width] on the relays: what all consumers read in a step.
+  /// [batch][width] on the relays: the window that all consumers read in a step.
   poplar::Tensor window(const std::vector<Relay> &relays, const poplar::Type &type, const std::string &name, std::size_t width);
 
   /// [neurons][batch], written by blocks and read by others: all samples of a block's neurons travel as one piece.
   Matrix matrix(const Population &p, const std::string &name);
 
-  /// The same as half numbers; blocks have an even number of samples, so that two of them are one word.
+  /// The same as half numbers; blocks have an even number of samples, so that two samples share a word.
   Matrix half_matrix(const Population &p, const std::string &name);
 
   /// [tiles][samples][row], written by blocks for relays.
@@ -280,7 +68,7 @@ public:
   /// [samples][entries] for each block.
   Parts sample_rows(const Population &p, const std::string &name, std::size_t entries);
 
-  /// [count][batch][width], of which each of `items` lies on its tile.
+  /// [count][batch][width], with each of `items` on its tile.
   template <class Pieces> poplar::Tensor pieces(const Pieces &items, const std::string &name, std::size_t count, std::size_t width) {
     const poplar::Tensor made = graph.addVariable(poplar::FLOAT, {count, batch, width}, name);
     for (const auto &p : items)
@@ -288,16 +76,19 @@ public:
     return made;
   }
 
-  /// What such a piece holds.
+  /// Elements of such a piece.
   template <class Piece> static poplar::Tensor part_of(const poplar::Tensor &all, const Piece &p) {
     return all.slice(p.part, p.part + 1, 0).slice(p.sample, p.sample + p.samples, 1).slice(p.entry, p.entry + p.entries, 2).flatten();
   }
 
-  /// [outputs] for each neuron of each group: the rows of outgoing weights lie with their source.
+  /// [outputs] for each neuron of each group: the rows of outgoing weights are stored with their source.
   Parts source_rows(const Population &p, const std::string &name, std::size_t outputs);
 
   /// The same as half numbers, in rows of an even length.
   Parts half_source_rows(const Population &p, const std::string &name, std::size_t outputs);
+
+  /// A half number for each neuron of each group: the weights of one-to-one connections with their source.
+  Parts half_numbers(const Population &p, const std::string &name);
 
   /// [count][columns] for each packer: rows of weights on their way.
   Parts packed_rows(const std::vector<Packer> &packers, const std::string &name);
@@ -329,8 +120,8 @@ public:
     return window.slice(part.sample, part.sample + part.samples, 0).flatten();
   }
 
-  /// The rows of weights that belong to a tile of their source: of each group of the target's replica nearest in samples, those of the
-  /// paired columns and those of the last of an odd number.
+  /// The rows of weights that belong to a tile of their source: of each group of the target's replica with the closest samples, those of
+  /// the paired columns and those of the last one of an odd number.
   static poplar::Tensor rows_of(const Population &source, const Home &h, const Population &target, const Parts &weights,
                                 std::size_t inputs);
 
@@ -338,11 +129,11 @@ public:
   static poplar::Tensor rows_between(const Population &target, std::size_t begin, std::size_t end, const Parts &weights, std::size_t inputs,
                                      std::size_t first, std::size_t last);
 
-  /// The replica of a target whose samples are nearest to those of a replica of its source.
+  /// The replica of a target whose samples are closest to those of a replica of its source.
   static std::size_t nearest(const Population &source, const Population &target, std::size_t replica);
 
-  /// What the rows of all replicas of a source are copied from when weights have one value a neuron: those of the targets
-  /// [offset, offset + source.neurons) of the target's replica nearest in samples.
+  /// The sources from which the rows of all replicas are copied if weights have one value per neuron: those of the targets
+  /// [offset, offset + source.neurons) of the target's replica with the closest samples.
   static poplar::Tensor pairs_of(const Population &source, const Population &target, const Parts &weights, std::size_t offset);
 
 private:
@@ -357,19 +148,22 @@ private:
   template <class Items, class Size> Parts parts(const Items &items, const poplar::Type &type, const std::string &name, const Size &size);
 };
 
-// ---- orders: how the host's tensors, in the model's orientation, lie on the device ---------------------------------------------
+// ---- orders: the device order of the host's tensors, which have the model's layout -----------------------------------------------
 
-/// [steps][batch][n] kept as [samples][steps][count] for each block.
+/// [steps][batch][n], stored as [samples][steps][count] for each block.
 Order order_of_records(const Population &p, std::size_t steps, std::size_t batch);
 
-/// [batch][n] kept as [samples][count] for each block.
+/// [batch][n], stored as [samples][count] for each block.
 Order order_of_states(const Population &p);
 
-/// [outputs][inputs] kept as [inputs][count] for each group: all rows of the paired columns, then all rows of the last of an odd number.
+/// [outputs][inputs], stored as [inputs][count] for each group: all rows of the paired columns, then all rows of the last of an odd number.
 Order order_of_weights(const Population &p, std::size_t inputs);
 
-/// [n] kept beside the targets [offset, offset + n) of a population.
+/// [n], stored with the targets [offset, offset + n) of a population.
 Order order_of_pairs(const Population &p, std::size_t n, std::size_t offset);
+
+/// The same where the elements of each group are padded to an even number.
+Order padded(const Population &p, const Order &order);
 
 /// [n] kept beside each replica of a population.
 Order order_of_neurons(const Population &p);
@@ -380,7 +174,7 @@ Order first_replica(const Population &p, Order order);
 /// One sample of a record: for each group, [steps][count].
 poplar::Tensor of_sample(const Population &p, const Parts &records, std::size_t steps, std::size_t sample);
 
-/// Where class c of such a sample begins, and how far its steps lie apart.
+/// Where class c of such a sample begins, and the distance between its steps.
 std::vector<unsigned> class_offsets(const Population &p, unsigned steps);
 
 std::vector<unsigned> class_strides(const Population &p);
@@ -389,25 +183,25 @@ std::vector<std::size_t> samples_of(std::size_t batch);
 
 // ---- replicas: each updates its share of a group's parameters and sends it to the others ----------------------------------------
 
-/// A group's share of its own parameters, or of anything that lies like them.
+/// A group's share of its own parameters, or of any array with the same layout.
 poplar::Tensor own_share(const Population &p, const Parts &parts, const Group &g);
 
-/// The share of a group that a sum of gradients ends up in: in its first block.
+/// The share of a group in which a sum of gradients is computed: in its first block.
 poplar::Tensor summed_share(const Population &p, const Sums &sums, const Group &g);
 
-/// What is added to it: the private sums of the other blocks or, when there are replicas, what the others hold of this share.
+/// The summands: the private sums of the other blocks or, if there are replicas, the parts of this share in the others.
 poplar::Tensor other_sums(const Population &p, const Sums &sums, const Group &g);
 
 std::size_t summands(const Population &p, const Group &g);
 
-/// The groups whose share holds something, or whose private sums must be added before replicas exchange them.
+/// The groups whose share is not empty, or whose private sums must be added before replicas exchange them.
 std::vector<Group> with_share(const Population &p, const Parts &parts);
 std::vector<Group> with_private_sums(const Population &p);
 
 /// All gradients once, in the order of the first replica's parameters.
 poplar::Tensor totals(const Population &p, const Sums &sums);
 
-/// All optimiser values once, in the same order; `shares` holds a share for each group.
+/// All optimiser values once, in the same order; `shares` has a share for each group.
 poplar::Tensor all_shares(const Population &p, const Parts &shares);
 
 /// Adds the updated shares and the places in other replicas that they are copied to.
@@ -416,7 +210,7 @@ void spread(const Population &p, const Parts &values, Copies &copies);
 /// Slot 0 of each part of an array with `slots` slots.
 poplar::Tensor first_slots(const Parts &parts, std::size_t slots);
 
-/// What these hold is not needed any more, so that others may have their room until they are written again.
+/// Their contents are no longer needed, so others may use their memory until they are written again.
 void forget(poplar::program::Sequence &program, const std::vector<poplar::Tensor> &tensors);
 
 } // namespace snnc

@@ -1,4 +1,4 @@
-// Sums of squares of gradients, as the workers of tiles find them, in the order of tiles and chips.
+// Sums of squares of gradients, computed by the workers of tiles, in the order of tiles and chips.
 #ifndef SNNC_NORMS_HPP
 #define SNNC_NORMS_HPP
 
@@ -10,7 +10,7 @@
 
 namespace snnc {
 
-/// What a tile adds up: `parts` to `sum`.
+/// What a tile adds up: `parts` into `sum`.
 struct SquareSum {
   unsigned tile;
   poplar::Tensor parts, sum;
@@ -20,7 +20,7 @@ class SquareSums {
 public:
   explicit SquareSums(poplar::Graph &made) : graph(made) {}
 
-  /// Room for what the workers of one vertex find.
+  /// Space for the results of the workers of one vertex.
   poplar::Tensor add(unsigned tile, unsigned workers) {
     const poplar::Tensor found = on_tile(workers, "squares", tile);
     on[tile].push_back(found);

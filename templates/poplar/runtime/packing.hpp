@@ -1,4 +1,4 @@
-// Rows of weights that tiles of a target put side by side before they go to their sources.
+// Tiles of a target pack rows of weights side by side before they send them to the sources.
 #ifndef SNNC_PACKING_HPP
 #define SNNC_PACKING_HPP
 
@@ -18,13 +18,13 @@ public:
   /// What a tile collects: its rows of each group of its bundle, those of the paired columns and those of the last of an odd number.
   poplar::Tensor collected(const Packer &p, const Parts &weights) const;
 
-  /// Columns of each piece of rows in there.
+  /// Columns of each piece of collected rows.
   std::vector<unsigned> widths(const Packer &p) const;
 
-  /// Of the source's tiles that follow each other with the same neurons: their number, neurons of each.
+  /// For consecutive tiles of the source with the same neurons: the number of tiles, and of neurons on each.
   std::vector<unsigned> runs(const Packer &p) const;
 
-  /// What a tile of the source reads: a piece of each bundle of the target's replica nearest in samples.
+  /// What a tile of the source reads: a piece of each bundle of the target's replica with the closest samples.
   poplar::Tensor to(const Home &h, const Parts &packed) const;
 
 private:

@@ -1,4 +1,4 @@
-// What poplar_session.hpp declares.
+// Definitions for poplar_session.hpp.
 #include "poplar_session.hpp"
 
 #include <poplar/DeviceManager.hpp>
@@ -12,7 +12,7 @@
 namespace snnc {
 
 #ifndef SNNC_POPLAR_SDK
-/// What the emulator counts with.
+/// The machine numbers that the emulator uses.
 static poplar::EmulatorModel emulator_model(const Machine &machine) {
   poplar::EmulatorModel model;
   model.exchangeBytesPerCycle = machine.exchange_bytes_per_cycle;
@@ -72,7 +72,7 @@ std::size_t Ring::first(int of) const {
   return distance > 0 ? static_cast<std::size_t>((distance + turns->interval - 1) / turns->interval) : 0;
 }
 
-/// An input as the host keeps it: for each relay all steps, each as the relay keeps it.
+/// An input as the host stores it: for each relay all steps, each in the relay's layout.
 template <class Number> struct Kept {
   std::size_t steps, slots;
   std::vector<Number> values;
@@ -81,7 +81,7 @@ template <class Number> struct Kept {
       : steps(of_steps), slots(ring.turns ? ring.slots : of_steps), values(parts.all.numElements() / slots * steps) {}
   /// The first step of a relay.
   Number *of(const Parts &parts, const Relay &r) { return values.data() + parts.begin[r.index] / slots * steps; }
-  /// Puts the steps from `first` on into the slots of all relays.
+  /// Copies the steps from `first` on into the slots of all relays.
   void fill(const std::vector<std::size_t> &begin, std::size_t first, Number *to) const {
     for (std::size_t i = 0; i + 1 < begin.size(); ++i) {
       const std::size_t each = (begin[i + 1] - begin[i]) / slots;

@@ -25,7 +25,7 @@ struct Wire {
   double bytes_per_second;
 };
 
-/// The machine that the plan was made for; what stands behind `workers` is for the emulator alone.
+/// The machine for which the plan was made; only the emulator uses the members after `workers`.
 struct Machine {
   const char *version;
   unsigned ipus, tiles_per_ipu, bytes_per_tile;
@@ -39,7 +39,7 @@ struct Machine {
   std::vector<Wire> wires;
 };
 
-/// Which segment a stream sends: the first to the last, then back to the first where they run again. Each run of a program begins anew.
+/// Which segment a stream sends: from the first to the last, then back to the first if they run again. Each run of a program starts anew.
 struct Turns {
   int segment, segments, interval;
   std::vector<std::shared_ptr<int>> counts;
@@ -49,14 +49,14 @@ struct Turns {
   int of(int turn) const;
 };
 
-/// The slots in which relays keep the steps of an input that a segment shows; `turns` is nothing where they keep all steps.
+/// The slots in which relays store the steps of an input that a segment reads; `turns` is empty if they store all steps.
 struct Ring {
   std::size_t slots = 0;
-  /// A step is shown for the last time in iteration interval * step + offset.
+  /// A step is read for the last time in iteration interval * step + offset.
   int offset = 0;
   Turns *turns = nullptr;
 
-  /// The first step that a segment shows.
+  /// The first step that a segment reads.
   std::size_t first(int of) const;
 };
 
@@ -84,42 +84,42 @@ protected:
   void tensor(const std::string &name, snnc_role role, std::vector<std::size_t> shape, const poplar::Tensor &on_device, Order order,
               bool writable, snnc_type type = SNNC_FLOAT32);
 
-  /// A setting of one number begins with `value`.
+  /// A setting of one number, with the initial value `value`.
   void begins(const std::string &name, float value) { first_numbers.emplace_back(name, value); }
 
-  /// A parameter that tiles keep as half numbers; the host sees floats, rounded to the nearest of them.
+  /// A parameter that tiles store as half numbers; the host sees floats, rounded to the nearest half number.
   void half_parameter(const std::string &name, std::vector<std::size_t> shape, const poplar::Tensor &on_device, Order order);
 
-  /// Counts that relays keep, as one sum; setting it (to 0) resets them.
+  /// Counts in relays, as one sum; setting it (to 0) resets them.
   void counter(const std::string &name, const poplar::Tensor &counts);
 
-  /// An input that is kept as lists of events: dense 0/1 numbers become ids and their counts.
+  /// An input that is stored as lists of events: dense 0/1 numbers become ids and their counts.
   template <class Id> void event_input(const std::string &name, std::vector<std::size_t> shape, const std::vector<Relay> &relays,
                                        const Parts &ids, const Parts &numbers, std::size_t stored_ids, const Ring &ring,
                                        poplar::program::Sequence &load);
 
-  /// An input of which a bit is kept for each value: dense 0/1 numbers, the first value the highest bit of a word.
+  /// An input that is stored as one bit per value: dense 0/1 numbers, the first value in the highest bit of a word.
   void bit_input(const std::string &name, std::vector<std::size_t> shape, const std::vector<Relay> &relays, const Parts &bits,
                  const Ring &ring, poplar::program::Sequence &load);
 
-  /// An initial value that stands in slot 0 of lists of bits: [batch][n] of 0 and 1.
+  /// An initial value in slot 0 of lists of bits: [batch][n] of 0 and 1.
   void initial_bits(const std::string &name, std::size_t samples, std::size_t width, const std::vector<Relay> &relays, const Parts &bits,
                     std::size_t slots);
 
-  /// An input that is kept as values.
+  /// An input that is stored as values.
   void value_input(const std::string &name, std::vector<std::size_t> shape, const std::vector<Relay> &relays, const Parts &values,
                    const Ring &ring, poplar::program::Sequence &load);
 
   void label_input(const poplar::Tensor &labels, int classes, poplar::program::Sequence &load);
 
-  /// Targets that are more than a class of each sample, sample after sample.
+  /// Targets other than one class per sample, sample by sample.
   void target_input(const poplar::Tensor &targets, const TargetForm &form, std::size_t steps, poplar::program::Sequence &load);
 
-  /// The gradient of a record, of a loss that the host computes.
+  /// The gradient of a record, for a loss that the host computes.
   void adjoint_input(const std::string &name, std::vector<std::size_t> shape, const poplar::Tensor &on_device, const Order &order,
                      poplar::program::Sequence &load);
 
-  /// An initial value that stands in slot 0 of event lists: [batch][n] of 0 and 1.
+  /// An initial value in slot 0 of event lists: [batch][n] of 0 and 1.
   template <class Id> void initial_events(const std::string &name, std::size_t batch, std::size_t width, const std::vector<Relay> &relays,
                                           const Parts &ids, const Parts &numbers, std::size_t slots, std::size_t stored_ids);
 
@@ -156,7 +156,7 @@ private:
   std::vector<std::pair<std::string, std::function<void(void *)>>> filled;
   Turns *turns = nullptr;
   std::vector<std::size_t> zero_at_open;
-  /// What tensors of one number hold at the beginning.
+  /// Initial values of tensors with one number.
   std::vector<std::pair<std::string, float>> first_numbers;
   std::vector<Stored> stored;
   bool stale = true;
@@ -170,7 +170,7 @@ private:
 
   void stream(const std::string &handle, const poplar::Tensor &to, poplar::program::Sequence &load);
 
-  /// All steps at once, or those of a segment each time.
+  /// All steps at once, or one segment at a time.
   template <class Number> void stream(const std::string &handle, const Parts &to, const std::shared_ptr<Kept<Number>> &kept,
                                       const Ring &ring, poplar::program::Sequence &load);
 

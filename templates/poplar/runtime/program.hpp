@@ -1,4 +1,4 @@
-// What host.cpp includes: the parts of the program that no network changes.
+// Included by host.cpp: the parts of the program that are the same for every network.
 #ifndef SNNC_PROGRAM_HPP
 #define SNNC_PROGRAM_HPP
 

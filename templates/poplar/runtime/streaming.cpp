@@ -1,4 +1,4 @@
-// What streaming.hpp declares.
+// Definitions for streaming.hpp.
 #include "streaming.hpp"
 
 namespace snnc {

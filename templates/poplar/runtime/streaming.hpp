@@ -1,4 +1,4 @@
-// Rows of streaming memory: what sequences in segments keep outside the tiles.
+// Rows of streaming memory, in which sequences in segments store data outside the tiles.
 #ifndef SNNC_STREAMING_HPP
 #define SNNC_STREAMING_HPP
 
@@ -14,24 +14,24 @@
 
 namespace snnc {
 
-/// A row of remote buffers, which belong to one IPU each: its pieces lie on tiles.
+/// A row of remote buffers, one buffer per IPU: its pieces are on tiles.
 class RemoteRows {
 public:
   RemoteRows(poplar::Graph &made, std::string called);
 
-  /// What lies on the tile of each of `items`: of `slots` slots those from `first` on.
+  /// The data on the tile of each of `items`: of `slots` slots, those from `first` on.
   template <class Items> void add(const Parts &parts, const Items &items, std::size_t slots = 1, std::size_t first = 0) {
     for (std::size_t i = 0; i < items.size(); ++i)
       add(parts[i].slice(parts.size(i) / slots * first, parts.size(i)), items[i].tile);
   }
 
-  /// Adds the copies of a row to and from `rows` rows; `row` is the number of the row.
+  /// Adds the copies of a row to and from streaming memory with `rows` rows; `row` is the number of the row.
   void end(std::size_t rows, const poplar::Tensor &row, poplar::program::Sequence &to, poplar::program::Sequence &from);
 
 private:
   poplar::Graph &graph;
   std::string name;
-  /// By 16-bit elements and IPU.
+  /// Grouped by 16-bit elements and IPU.
   std::map<std::pair<bool, unsigned>, std::vector<poplar::Tensor>> pieces;
 
   void add(const poplar::Tensor &piece, unsigned tile);

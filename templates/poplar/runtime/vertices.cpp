@@ -1,4 +1,4 @@
-// What vertices.hpp declares.
+// Definitions for vertices.hpp.
 #include "vertices.hpp"
 
 namespace snnc {

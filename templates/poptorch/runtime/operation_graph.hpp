@@ -1,4 +1,4 @@
-// The base of the network when another program owns the graph: what a session reads and writes are tensors given and taken here.
+// The base of the network if another program owns the graph: the tensors that a session would read and write are passed in and out here.
 #ifndef SNNC_OPERATION_GRAPH_HPP
 #define SNNC_OPERATION_GRAPH_HPP
 
@@ -17,10 +17,10 @@
 
 namespace snnc {
 
-/// What a tensor of the network is.
+/// The role of a tensor in the network.
 enum Role { SNNC_PARAMETER, SNNC_STATE, SNNC_RECORD, SNNC_GRADIENT };
 
-/// All steps of an input come at once.
+/// All steps of an input arrive at once.
 struct Ring {};
 
 /// Tensors in the model's own order, by name.
@@ -28,19 +28,19 @@ using Named = std::map<std::string, poplar::Tensor>;
 
 class OperationGraph {
 public:
-  /// Brings what was given to where the network keeps it, then runs `program`. Nothing given is written.
+  /// Copies the given tensors to where the network stores them, then runs `program`. The given tensors are not modified.
   void add(poplar::program::Sequence &to, const poplar::program::Program &program) const;
 
-  /// A tensor for a parameter, in the model's own order, whose elements lie where the network reads them first, in the order in which it does.
+  /// A tensor for a parameter, in the model's own order, with its elements on the tiles that read them first, in the order of reading.
   poplar::Tensor create(const std::string &name, const poplar::DebugNameAndId &label) const;
 
-  /// A record or a gradient, in the model's own order; its elements stay where they lie.
+  /// A record or a gradient, in the model's own order; its elements stay on their tiles.
   poplar::Tensor seen(const std::string &name) const;
 
 protected:
   OperationGraph(poplar::Graph &owner, const std::string &project, unsigned samples, unsigned tiles);
 
-  /// Where a parameter lies, of all replicas.
+  /// Where a parameter is stored, in all replicas.
   void place(const std::string &name, const std::vector<std::size_t> &shape, const poplar::Tensor &on_device, const Order &order);
   bool placed() const;
 
@@ -50,7 +50,7 @@ protected:
   /// The gradient of a record, which arrives in the model's own order.
   void adjoint(const std::string &name, const poplar::Tensor &on_device, const Order &order);
 
-  /// Nobody reads how often windows were full.
+  /// Nothing reads how often windows were full.
   void counter(const std::string &, const poplar::Tensor &counts);
 
   template <class Id> void event_input(const std::string &name, const std::vector<std::size_t> &shape, const std::vector<Relay> &relays,
@@ -94,13 +94,13 @@ private:
 
   void copy(const poplar::Tensor &from, const poplar::Tensor &to, const Order &order);
 
-  /// 32-bit numbers that begin at zero.
+  /// 32-bit numbers with the initial value 0.
   void zeros(const poplar::Tensor &flat);
 
   /// An input as [steps][batch][width]: it is given as [batch][steps] or [batch], then its own shape.
   poplar::Tensor steps_of(const std::string &name, const std::vector<std::size_t> &shape) const;
 
-  /// A bit for each value, [steps][batch][words]; all tiles of the plan pack an equal part.
+  /// One bit per value, [steps][batch][words]; all tiles of the plan pack equal parts.
   poplar::Tensor packed(const std::string &name, const std::vector<std::size_t> &shape, poplar::program::Sequence &load);
 
   static poplar::Tensor samples_of_relay(const poplar::Tensor &steps, const Relay &r);

@@ -1,4 +1,4 @@
-// What operation.cpp includes: the parts of the operation that no network changes.
+// Included by operation.cpp: the parts of the operation that are the same for every network.
 #ifndef SNNC_PROGRAM_HPP
 #define SNNC_PROGRAM_HPP
 

@@ -1,4 +1,4 @@
-// How a tensor that lies in the model's own order is seen in the order of the device, and the other way round: as few pieces.
+// Views of tensors in the model's order as tensors in the device's order, and the reverse, with as few pieces as possible.
 #ifndef SNNC_VIEWS_HPP
 #define SNNC_VIEWS_HPP
 
@@ -18,7 +18,7 @@ struct Patch {
   std::size_t place, from, rows, columns, row_step, column_step;
 };
 
-/// Cuts an order into such patches; what lies NOWHERE is in none.
+/// Cuts an order into such patches; elements that are NOWHERE are in none.
 inline std::vector<Patch> patches_of(const Order &order) {
   std::vector<Patch> found;
   const std::size_t n = order.size();
@@ -53,7 +53,7 @@ inline std::vector<Patch> patches_of(const Order &order) {
   return found;
 }
 
-/// The order that puts `elements` elements back.
+/// The inverse order, which restores `elements` elements.
 inline Order inverse(const Order &order, std::size_t elements) {
   Order back(elements, NOWHERE);
   for (std::size_t i = 0; i < order.size(); ++i)
@@ -62,13 +62,13 @@ inline Order inverse(const Order &order, std::size_t elements) {
   return back;
 }
 
-/// Every `step`-th of a flat tensor, `count` elements from `from` on.
+/// Every `step`-th element of a flat tensor, `count` elements starting at `from`.
 inline poplar::Tensor line_of(const poplar::Tensor &flat, std::size_t from, std::size_t count, std::size_t step) {
   const poplar::Tensor all = flat.slice(from, from + (count - 1) * step + 1);
   return step == 1 ? all : all.subSample(static_cast<unsigned>(step), 0);
 }
 
-/// [outer][inner] elements of a flat tensor, the inner ones nearer to each other.
+/// [outer][inner] elements of a flat tensor, the inner ones closer together.
 inline poplar::Tensor grid_of(const poplar::Tensor &flat, std::size_t from, std::size_t outer, std::size_t outer_step, std::size_t inner,
                               std::size_t inner_step) {
   const std::size_t span = (inner - 1) * inner_step + 1, begin = from % outer_step, row = from - begin;
@@ -91,7 +91,7 @@ inline poplar::Tensor patch_of(const poplar::Tensor &flat, const Patch &p) {
   return grid_of(flat, p.from, p.columns, p.column_step, p.rows, p.row_step).dimShuffle({1, 0}).flatten();
 }
 
-/// What lies on the device in `order`, as the model sees it: `elements` elements, flat. An empty order: they lie as they are.
+/// The elements on the device in `order`, as the model sees them: `elements` elements, flat. If the order is empty, it is unchanged.
 inline poplar::Tensor in_order(const poplar::Tensor &on_device, const Order &order, std::size_t elements) {
   const poplar::Tensor flat = on_device.flatten();
   if (order.empty())

@@ -1,4 +1,4 @@
-// Colours: of the theme, thinned, along a ramp; numbers as people read them.
+// Colours: from the theme, lightened, along a ramp; readable numbers.
 const darkTheme = window.matchMedia("(prefers-color-scheme: dark)");
 function theme(name) { return getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim(); }
 function channels(colour) { return [1, 3, 5].map((i) => parseInt(colour.slice(i, i + 2), 16)); }
@@ -14,7 +14,7 @@ function ramp(x) {
 }
 function count(value) { return Math.round(value).toLocaleString("en"); }
 function amount(bytes) {
-  for (const [unit, scale] of [["TB", 1e12], ["GB", 1e9], ["MB", 1e6], ["kB", 1e3]]) if (bytes >= scale) return Number((bytes / scale).toPrecision(3)) + " " + unit;
+  for (const [unit, scale] of [["TiB", 2 ** 40], ["GiB", 2 ** 30], ["MiB", 2 ** 20], ["KiB", 2 ** 10]]) if (bytes >= scale) return Number((bytes / scale).toPrecision(3)) + " " + unit;
   return bytes + " bytes";
 }
 function cut(text, most) { return text.length > most ? text.slice(0, most - 1) + "…" : text; }

@@ -1,4 +1,4 @@
-// Puts the parts together: one chosen layer everywhere, one view of the map.
+// Connects the parts: one selected layer everywhere, one view of the map.
 const numbers = data.maps.map(tileNumbers), tip = document.getElementById("tip"), curve = document.getElementById("curve");
 const map = tileMap(document.getElementById("map"), numbers[0], () => {
   mapLegend(document.getElementById("maplegend"), map);
@@ -20,7 +20,7 @@ function choose(layer) {
   if (chosen === null) { tip.textContent = "Point at a tile."; return; }
   const tiles = m.members[chosen], most = (values) => tiles.reduce((a, b) => (values[b] > values[a] ? b : a), tiles[0]), full = most(m.bytes);
   tip.textContent = m.layers[chosen] + ": " + many(tiles.length, "tile") + (m.groups[chosen].length > 1 ? " in " + m.groups[chosen].length + " batch groups" : "") + "; fullest tile " + count(full) +
-    " with " + count(m.bytes[full]) + " bytes" + (m.cycles.compute ? ", busiest tile " + count(most(m.cycles.compute)) + " with " + count(m.cycles.compute[most(m.cycles.compute)]) + " cycles a step" : "") + " (predicted).";
+    " with " + count(m.bytes[full]) + " bytes" + (m.cycles.compute ? ", busiest tile " + count(most(m.cycles.compute)) + " with " + count(m.cycles.compute[most(m.cycles.compute)]) + " cycles per step" : "") + " (predicted).";
 }
 document.querySelectorAll("[data-layer]").forEach((e) => {
   e.addEventListener("click", () => { if (!flowMoved) choose(Number(e.dataset.layer)); });

@@ -1,4 +1,4 @@
-// The map of tiles on a canvas: views, zoom, a light on one layer, a mark on one tile.
+// The map of tiles on a canvas: views, zoom, one highlighted layer, one marked tile.
 function tileNumbers(coded) {
   const m = { ...coded, owner: unpack(coded.owner), neurons: unpack(coded.neurons), replica: unpack(coded.replica) };
   m.members = coded.members.map((gaps) => sums(Array.from(unpack(gaps))));
@@ -6,9 +6,9 @@ function tileNumbers(coded) {
   const none = new Array(m.tiles).fill(0);
   m.bytes = Object.values(m.memory).reduce((sum, values) => sum.map((v, t) => v + values[t]), none);
   m.views = { layer: { title: "layer" }, memory: { title: "memory", values: m.bytes, top: m.limit, unit: "bytes", source: "predicted", limit: true } };
-  for (const kind of ["compute", "exchange"]) m.views[kind] = { title: kind, values: m.cycles[kind] || none, unit: "cycles a step", source: "predicted" };
+  for (const kind of ["compute", "exchange"]) m.views[kind] = { title: kind, values: m.cycles[kind] || none, unit: "cycles per step", source: "predicted" };
   if (m.emulated.memory) m.views["emulated memory"] = { title: "memory, emulated", values: m.emulated.memory, top: m.limit, unit: "bytes", source: "emulated", limit: true };
-  if (m.emulated.compute) m.views["emulated compute"] = { title: "compute, emulated", values: m.emulated.compute, unit: "cycles a step", source: "emulated" };
+  if (m.emulated.compute) m.views["emulated compute"] = { title: "compute, emulated", values: m.emulated.compute, unit: "cycles per step", source: "emulated" };
   if (m.chips > 1) m.views.IPU = { title: "IPU" };
   if (m.groups.some((g) => g.length > 1)) m.views["batch group"] = { title: "batch group" };
   for (const view of Object.values(m.views)) if (view.values && !view.top) view.top = Math.max(1, largest(view.values));
@@ -29,7 +29,7 @@ function describeTile(m, tile) {
   const parts = Object.keys(m.memory).filter((name) => m.memory[name][tile] > 0).map((name) => name + " " + count(m.memory[name][tile]));
   text += ". " + count(m.bytes[tile]) + " of " + count(m.limit) + " bytes (" + (parts.join(", ") || "nothing") + ")";
   for (const kind in m.cycles) text += ", " + kind + " " + count(m.cycles[kind][tile]);
-  text += (Object.keys(m.cycles).length ? " cycles a step" : "") + ", predicted.";
+  text += (Object.keys(m.cycles).length ? " cycles per step" : "") + ", predicted.";
   if (m.emulated.memory) text += " Emulated: " + count(m.emulated.memory[tile]) + " bytes" + (m.emulated.compute ? ", compute " + count(m.emulated.compute[tile]) + " cycles" : "") + ".";
   return text;
 }

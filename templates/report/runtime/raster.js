@@ -1,4 +1,4 @@
-// Spike rasters and activity over time, a pair of canvases a layer; many of them are drawn when they come into sight.
+// Spike rasters and activity over time, a pair of canvases per layer; if there are many, they are drawn when they become visible.
 const rastersShown = 24;
 function drawRaster(canvas, r) {
   const wide = canvas.clientWidth || 600, high = Math.max(40, Math.min(128, r.rows * 2)), pen = sharp(canvas, wide, high);
@@ -41,6 +41,10 @@ function rasters(all) {
     name.textContent = cut(r.label, 40);
     side.append(name, document.createElement("br"), words(many(r.width, "neuron") + ", " + many(r.steps, "step")));
     side.lastChild.className = "soft";
+    raster.setAttribute("role", "img");
+    raster.setAttribute("aria-label", "Spikes of " + r.label + ": " + many(r.width, "neuron") + " over " + many(r.steps, "step"));
+    curve.setAttribute("role", "img");
+    curve.setAttribute("aria-label", "Spikes of " + r.label + " a neuron and step, over time: at most " + largest(r.over_time).toPrecision(2));
     raster.style.height = Math.max(40, Math.min(128, r.rows * 2)) + "px";
     curve.style.height = "36px";
     curve.style.marginTop = "3px";

@@ -1,4 +1,5 @@
-// Tables sort by a click on a heading.
+// Sorts tables when a heading is clicked; opens folded parts before the page is printed.
+window.addEventListener("beforeprint", () => document.querySelectorAll("details").forEach((folded) => { folded.open = true; }));
 function valueOf(cell) {
   const text = cell.dataset.value || cell.textContent.trim(), number = Number(text.replace(/[, %]/g, ""));
   return text !== "" && !Number.isNaN(number) ? number : text;

@@ -207,6 +207,7 @@ def spoiled(content):
     )
 
 
+@pytest.mark.representative("spoiled")
 @pytest.mark.parametrize("spoil", [spoiled, lambda _: b"", lambda _: weight_file_bytes({"other.weight": np.zeros(3, np.float32)}, {})])
 def test_a_project_with_weights_that_cannot_be_used_opens_with_the_compiled_ones(tmp_path, data, capsys, spoil):
     folder = compiled(tmp_path / "p", "gc200", steps=8)

@@ -8,7 +8,7 @@ from snnc.backends.runtime.errors import StepsError
 from snnc.compiler.errors import SnncError, TooLargeError
 from snnc.compiler.ir.arrays.sizes import check_memory
 from snnc.compiler.tiles.errors import HopelessError, TooBigError
-from snnc.compiler.tiles.network import describe
+from snnc.compiler.tiles.mapped.network import describe
 from snnc.compiler.tiles.schedule.recompute import MOST_LENGTHS, segment_lengths
 from snnc.compiler.tiles.schedule.schedule import make_schedule
 from snnc.driver.lowering import lower_graph

@@ -25,6 +25,7 @@ def originals(tmp_path_factory):
         yield made
 
 
+@pytest.mark.representative("0", "4")
 @pytest.mark.parametrize("part", sampled(range(10), 2))
 def test_damage_ends_in_a_code_or_in_the_same_numbers(originals, part, tmp_path):
     for number in range(10):

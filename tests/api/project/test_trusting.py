@@ -214,6 +214,13 @@ def test_a_project_without_its_list_is_refused(project, content):
         snnc.open(project, trust=True)
 
 
+def test_a_project_of_a_newer_version_is_refused_as_such(project):
+    text = (project / MANIFEST).read_text()
+    (project / MANIFEST).write_text(text.replace("snnc folder 1", "snnc folder 2"))
+    with pytest.raises(errors.NewerProjectError, match=r"'snnc folder 2'.*reads 'snnc folder 1'.*newer snnc"):
+        snnc.open(project)
+
+
 @pytest.mark.parametrize("place", ["", "model", "network.cpp", "weights.safetensors", MANIFEST])
 def test_what_others_can_write_is_refused_with_what_to_do(project, place):
     path = project / place

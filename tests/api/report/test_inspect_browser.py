@@ -136,10 +136,11 @@ def test_the_timeline_marks_the_busiest_tile_and_tables_sort(tmp_path: Path) -> 
         one.page.locator("#matrix").scroll_into_view_if_needed()
         box = one.page.locator("#matrix").bounding_box()
         one.page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
-        assert "a step (predicted)" in one.page.inner_text("#hover")
+        assert "per step (predicted)" in one.page.inner_text("#hover")
         silent(one)
 
 
+@pytest.mark.representative("True")
 @pytest.mark.parametrize("dark", [False, True])
 def test_the_page_of_23552_tiles_with_200_layers_in_replicas_works(tmp_path: Path, dark: bool) -> None:
     plan = made_plan("pod16", layers=200, replicas=2)
@@ -210,4 +211,45 @@ def test_hostile_names_stay_text(tmp_path: Path) -> None:
 def test_narrow_screens_need_no_sideways_scrolling(tmp_path: Path, width: int) -> None:
     with opened(page(tmp_path, Subject(made_plan(layers=5), {}, None, recorded(2))), width=width) as one:
         assert one.page.evaluate("document.documentElement.scrollWidth") <= width
+        silent(one)
+
+
+def test_the_page_of_64_ipus_is_below_a_megabyte(tmp_path: Path) -> None:
+    """As in a plan for eight IPUs that snnc made, ten tiles in a row hold the same bytes, and cycles have some hundred values."""
+    plan, rng = made_plan("pod64", layers=12, replicas=4, batch=64), np.random.default_rng(0)
+    tiles = plan.target.tiles
+    memory = {name: tuple(np.repeat(rng.integers(1000, 60000, tiles // 10 + 1), 10)[:tiles].tolist()) for name in plan.memory}
+    cycles = {kind: tuple(rng.choice(rng.integers(1000, 200000, 200), tiles).tolist()) for kind in plan.tile_cycles}
+    plan = replace(plan, memory=memory, tile_cycles=cycles)
+    file = page(tmp_path, Subject(plan, {}))
+    assert file.stat().st_size < 1_000_000
+    with opened(file) as one:
+        one.page.focus("#map")
+        one.page.keyboard.press("ArrowRight")
+        tip = one.page.inner_text("#tip")
+        assert f"{plan.tile_memory[1]:,} of 638,976 bytes" in tip
+        assert f"compute {cycles['compute'][1]:,}" in tip
+        silent(one)
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_axe_finds_nothing_serious_on_the_page(tmp_path: Path, dark: bool) -> None:
+    playwright = pytest.importorskip("axe_playwright_python.sync_playwright")
+    plan = made_plan("m2000", layers=3)
+    file = page(tmp_path, Subject(plan, {}, profile(plan), recorded(3)))
+    with opened(file, dark=dark, width=420 if dark else 1300) as one:
+        found = playwright.Axe().run(one.page).response["violations"]
+        assert [(v["id"], v["nodes"][0]["target"]) for v in found if v["impact"] in ("serious", "critical")] == []
+        pictures = one.page.locator("canvas, svg[role], [role=img]")
+        assert pictures.count() > 8
+        assert [p for p in pictures.all() if not p.get_attribute("aria-label")] == []
+
+
+def test_the_printed_page_has_all_tables_and_no_buttons(tmp_path: Path) -> None:
+    with opened(page(tmp_path, Subject(made_plan(layers=3), {})), dark=True) as one:
+        one.page.emulate_media(media="print", color_scheme="dark")
+        one.page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
+        assert not one.page.locator(".tools").first.is_visible()
+        assert one.page.get_by_text("compute, sync, exchange and bytes in", exact=False).is_visible()
+        assert one.page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
         silent(one)

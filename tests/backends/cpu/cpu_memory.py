@@ -7,6 +7,7 @@ import numpy as np
 from cpu_projects import data, heavy, opened, wide
 from indexed_nets import choosing, convolutional, pooled, sparse_recurrent
 from nets import delayed, dense, recurrent
+from wide import examples
 
 from snnc.backends.native.memory import Needs, predicted_bytes, run_bytes
 from snnc.compiler.losses import parse_loss
@@ -76,13 +77,12 @@ def large(random):
 
 
 show(delayed, "ce_rate")
-show(sparse_recurrent)
-show(pooled)
 show(choosing)
 show(windowed, surrogate="boxcar:0.2")
 show(recurrent, precision="bfloat16")
-show(convolutional)
 show(heavy)
+for further in examples((), (sparse_recurrent, pooled, convolutional)):
+    show(further)
 
 program, steps, batch = program_of(large), 200, 40
 inputs, labels = data(program, steps, batch, density=0.1)

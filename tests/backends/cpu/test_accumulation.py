@@ -15,6 +15,7 @@ from snnc.compiler.lowering.lower import lower
 BATCH = 7
 
 
+@pytest.mark.representative("mse_count:0.8,0.1")
 @pytest.mark.parametrize("loss", ["ce_mean_membrane", "mse_count:0.8,0.1"])
 def test_an_update_in_parts_is_that_of_all_samples(loss):
     program = lower(learnable(np.random.default_rng(3)), loss=parse_loss(loss), optimizer=SGD(1e-2, 0.9), loss_output="y")

@@ -194,6 +194,7 @@ def test_targets_that_do_not_round_refuse():
         snnc.compile(net, target="cpu", precision="float8")
 
 
+@pytest.mark.representative("9", "112")
 @pytest.mark.parametrize("size", [9, 100, 112, 200])
 def test_layers_of_any_width_read_the_rounded_weights(size):
     """Rows come in parts that registers hold: of 112 numbers, 7 of 8 vectors in two of AVX2's."""

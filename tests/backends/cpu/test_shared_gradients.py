@@ -39,6 +39,7 @@ def shared(program, folder):
     return [name for name in program.parameters if f"{name}.shared = " in source]
 
 
+@pytest.mark.representative("delayed")
 @pytest.mark.parametrize("make", [recurrent, delayed, convolutional])
 def test_any_number_of_threads_gives_the_same_bits(make, tmp_path):
     program = program_of(make, "ce_rate" if make is delayed else "mse_count:0.8,0.1")
@@ -56,6 +57,7 @@ def test_any_number_of_threads_gives_the_same_bits(make, tmp_path):
             np.testing.assert_array_equal(gradients[name], found[0][name], err_msg=name)
 
 
+@pytest.mark.representative("learnable-options3", "windowed-options4", "sparse_recurrent-options5")
 @pytest.mark.parametrize(
     ("make", "options"),
     [

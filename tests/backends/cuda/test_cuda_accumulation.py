@@ -11,6 +11,7 @@ from snnc.backends.reference.engine import ReferenceEngine
 BATCH = 7
 
 
+@pytest.mark.representative("recurrent", "delayed", "skip")
 @pytest.mark.parametrize("name", ["recurrent", "delayed", "feedback", "learnable", "skip"])
 def test_an_update_in_parts_is_that_of_all_samples_for_every_loss(name):
     program = program_of(name)
@@ -30,6 +31,7 @@ def test_an_update_in_parts_is_that_of_all_samples_for_every_loss(name):
             np.testing.assert_allclose(engine.get_parameters()[label], value, atol=2e-5, err_msg=label)
 
 
+@pytest.mark.representative("cpu-learnable", "cuda-sparse_recurrent")
 @pytest.mark.parametrize("name", ["learnable", "sparse_recurrent", pytest.param("convolutional", marks=pytest.mark.wide)])
 @pytest.mark.parametrize("target", ["cpu", "cuda"])
 def test_an_update_from_gradients_that_were_handed_over_is_the_same_to_the_bit(target, name):

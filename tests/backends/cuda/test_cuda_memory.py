@@ -23,6 +23,7 @@ from snnc.compiler.lowering.lower import lower
 STEPS, BATCH = 9, 5
 
 
+@pytest.mark.representative("recurrent", "SLSTM", "sparse_recurrent")
 @pytest.mark.parametrize(
     "name", sampled(["recurrent", "delayed", "choosing", "convolutional", "SLSTM", "learnable", "sparse_recurrent"], 2)
 )

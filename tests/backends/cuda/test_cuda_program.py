@@ -45,6 +45,7 @@ def assert_equal_bits(found, wanted):
         np.testing.assert_array_equal(found[name], value, err_msg=name)
 
 
+@pytest.mark.representative("recurrent")
 @pytest.mark.parametrize("name", ["recurrent", "convolutional"])
 def test_the_bits_do_not_depend_on_the_teams_nor_on_the_order_of_threads(name, monkeypatch):
     program = program_of(name)
@@ -133,6 +134,7 @@ def test_the_program_refuses_what_does_not_fit():
             engine.session.run()
 
 
+@pytest.mark.representative("recurrent-4", "delayed-3")
 @pytest.mark.parametrize(("name", "every"), [("recurrent", 4), ("delayed", 3), ("recurrent", 50)])
 def test_gradients_are_cut_where_the_reference_cuts_them(name, every):
     program = replace(program_of(name), truncate=every)
@@ -307,13 +309,14 @@ def test_what_the_assembler_says_is_read():
     assert [(k.name, k.registers, k.spill_stores, k.spill_loads, k.stack) for k in found] == [("_Zk", 40, 20, 48, 24)]
 
 
-def test_nvcc_compiles_the_program_without_spills(tmp_path):
+@pytest.mark.parametrize("architecture", ["sm_90", *(pytest.param(one, marks=pytest.mark.wide) for one in ("sm_75", "sm_80", "sm_100"))])
+def test_nvcc_compiles_the_program_without_spills(tmp_path, architecture):
     try:
         nvcc()
     except NvccMissingError as error:
         pytest.skip(str(error))
     folder = emit_cuda(program_of("recurrent"), tmp_path / "project")
-    kernels = resources(build_cuda(folder, "sm_90"))
+    kernels = resources(build_cuda(folder, architecture))
     names = " ".join(k.name for k in kernels)
     assert all(
         name in names

@@ -11,7 +11,7 @@ import pytest
 from wide import sampled
 
 from snnc.backends.cuda.build import HOST_FLAGS
-from snnc.backends.cuda.schedule.cores import core_seconds
+from snnc.backends.cuda.schedule.cores import CoreShape, core_seconds, shape_seconds
 from snnc.backends.toolchain.compilers import common_flags, compiler
 
 HERE = Path(__file__).parent
@@ -21,6 +21,8 @@ OWN = "typename ShapesOf<Way>::All"
 """The shapes that a population gets."""
 PAIRS = "ShapeList<Float32Shape<Way, 2, 8>, MmaShape<Way, 4, 1, 8>, MmaShape<Way, 2, 2, 8>>"
 """Small clusters, each of which has all that large ones have."""
+MEMORY = "ShapeList<MmaShape<Way, 4, 1, 8, Link::MEMORY>, MmaShape<Way, 2, 2, 16, Link::MEMORY>>"
+"""Small teams whose blocks reach each other over memory: one at a time, and two."""
 
 
 @pytest.fixture(scope="session")
@@ -50,6 +52,7 @@ def agrees(said):
     return said["wrong"] == 0 and said["fired"] > 0 and said["v"] < 1e-6 and said["deltas"] < 1e-5
 
 
+@pytest.mark.representative("0-1-*", "1-*")
 @pytest.mark.parametrize("order", ["", "backwards"])
 @pytest.mark.parametrize("delay", [1, 2])
 @pytest.mark.parametrize("shape", [0, 1])
@@ -58,6 +61,7 @@ def test_a_block_alone_agrees_with_float64(program, shape, delay, order):
         assert agrees(found(program(20, delay), shape, batch, *segments, order=order))
 
 
+@pytest.mark.representative("0-1-*", "1-*", "2-*")
 @pytest.mark.parametrize("order", ["", "backwards"])
 @pytest.mark.parametrize("delay", [1, 2])
 @pytest.mark.parametrize("shape", [0, 1, 2])
@@ -66,11 +70,23 @@ def test_clusters_agree_with_float64(program, shape, delay, order):
         assert agrees(found(program(100, delay, PAIRS), shape, batch, *segments, order=order))
 
 
+@pytest.mark.representative("0-1-*", "1-2-*")
+@pytest.mark.parametrize("order", ["", "backwards"])
+@pytest.mark.parametrize("delay", [1, 2])
+@pytest.mark.parametrize("shape", [0, 1])
+def test_teams_over_memory_agree_with_float64(program, shape, delay, order):
+    """A team takes several groups of samples, one after the other."""
+    for batch, segments in ((1, (1,)), (9, (7,)), (35, (3, 1, 3))):
+        assert agrees(found(program(100, delay, MEMORY), shape, batch, *segments, order=order))
+
+
+@pytest.mark.representative("256-*")
 @pytest.mark.parametrize(("size", "shape"), [(256, 0), (256, 1), *sampled([(100, 1), (300, 0)], 2)])
 def test_shapes_of_a_size_agree_with_float64(program, size, shape):
     assert agrees(found(program(size), shape, 3, 2, 2))
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("shape", sampled([0, 1], 2))
 def test_clusters_of_sixteen_blocks_agree_with_float64(program, shape):
     """Where weights leave no room for two slots of the exchange, blocks say when they have read."""
@@ -91,6 +107,7 @@ def test_few_samples_share_a_cluster_and_many_take_blocks_of_their_own(program):
     assert [many[way] for way in ("forward", "back")] == ["tensor cores, single blocks, 8 samples each"] * 2
 
 
+@pytest.mark.representative("MmaShape<Way, 8, 1, 8>-*")
 @pytest.mark.parametrize(
     ("shapes", "batch", "forward", "back"),
     [
@@ -105,12 +122,22 @@ def test_seconds_are_predicted_as_a_like_kernel_took_them_on_an_h100(program, sh
     assert said["back_seconds"] == pytest.approx(back * 1e-6, rel=0.2)
 
 
+@pytest.mark.representative("20", "100", "256", "700")
 @pytest.mark.parametrize("size", [20, 100, 256, 300, 700])
 def test_estimates_predict_a_core_as_the_program_does_that_chooses_it(program, size):
     for batch in (1, 9, 64, 1024):
         said = found(program(size), -1, batch)
         for way, back in (("forward_seconds", False), ("back_seconds", True)):
             assert core_seconds(size, batch, 100, back=back, parts=2) == pytest.approx(said[way], rel=0.03)
+
+
+@pytest.mark.parametrize("number", [0, 1])
+def test_estimates_predict_a_team_over_memory_as_the_program_does(program, number):
+    shape = (CoreShape(4, 1, 8, over_memory=True), CoreShape(2, 2, 16, over_memory=True))[number]
+    for batch in (1, 64, 1024):
+        said = found(program(100, 1, MEMORY), number, batch)
+        for way, back in (("forward_seconds", False), ("back_seconds", True)):
+            assert shape_seconds(shape, 100, batch, 100, back=back, parts=2) == pytest.approx(said[way], rel=0.03)
 
 
 def test_a_population_that_finds_no_room_is_left_to_other_kernels(program):

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from snnc.compiler.machines import load_target
-from snnc.compiler.tiles.exchange.chip_links import Flows, find_routes
+from snnc.compiler.machines.chip_links import Flows, find_routes
 
 SYNC, GLOBAL_SYNC, SETUP, CONTROL, FRAGMENT = 126, 600, 100, 30, 9
 

@@ -12,10 +12,10 @@ from snnc.backends.poplar.emit import emit_poplar
 from snnc.compiler.losses import parse_loss
 from snnc.compiler.losses.optimizers import SGD, Adam
 from snnc.compiler.lowering.lower import lower
+from snnc.compiler.tiles.blocks.grouping import neurons_per_tile, split
+from snnc.compiler.tiles.blocks.tile_range import TileRange
 from snnc.compiler.tiles.mapper import make_plan
-from snnc.compiler.tiles.placement.grouping import neurons_per_tile, split
 from snnc.compiler.tiles.placement.placement import Placement
-from snnc.compiler.tiles.placement.tile_range import TileRange
 
 
 def random_placement(random, copies):
@@ -38,6 +38,7 @@ def random_placement(random, copies):
     return place
 
 
+@pytest.mark.representative("choosing-*")
 @pytest.mark.parametrize(
     ("make", "optimizer", "seed", "copies", "options"),
     sampled(

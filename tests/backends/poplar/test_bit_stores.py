@@ -33,6 +33,7 @@ def case(make, folder, tiles, **options):
     return Project(program, plan, emit_poplar(program, plan, folder / "project"))
 
 
+@pytest.mark.representative("several_inputs-3-options2")
 @pytest.mark.parametrize(
     ("make", "tiles", "options"),
     [

@@ -19,9 +19,9 @@ from snnc.backends.poplar.vertices.links import incoming
 from snnc.compiler.losses import parse_loss
 from snnc.compiler.losses.optimizers import SGD, Adam
 from snnc.compiler.lowering.lower import lower
+from snnc.compiler.tiles.codelets.block_code import backward_code, forward_code
+from snnc.compiler.tiles.codelets.block_vertices import backward, forward, source_gradient
 from snnc.compiler.tiles.mapper import make_plan
-from snnc.compiler.tiles.vertices.block_code import backward_code, forward_code
-from snnc.compiler.tiles.vertices.block_vertices import backward, forward, source_gradient
 from snnc.compiler.tiles.vertices.loss_vertices import loss_scores, loss_sum, sample_loss
 from snnc.compiler.tiles.vertices.parameter_vertices import update, weight_rows
 from snnc.compiler.tiles.vertices.relay_vertices import relay_compact
@@ -129,6 +129,7 @@ def recurrent(tiles):
     return Counted(spiking_recurrent(np.random.default_rng(3)), Adam(1e-2), tiles, f"counted{tiles}")
 
 
+@pytest.mark.representative("*-16")
 @pytest.mark.parametrize("tiles", [1, 16])
 @pytest.mark.parametrize("name", ["forward", "backward"])
 def test_blocks_count_the_cycles_of_the_spikes_that_they_read(tiles, name):

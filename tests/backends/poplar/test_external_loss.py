@@ -54,6 +54,7 @@ def data(case, seed):
     return inputs, random.normal(size=(STEPS, BATCH, *shape)).astype(np.float32)
 
 
+@pytest.mark.representative("segments that run again", "replicas")
 @pytest.mark.parametrize("name", CASES)
 def test_gradients_from_a_given_adjoint_equal_those_of_the_reference(tmp_path, name):
     make, target, options = CASES[name]
@@ -75,6 +76,7 @@ def test_gradients_from_a_given_adjoint_equal_those_of_the_reference(tmp_path, n
         np.testing.assert_array_equal(value, before[parameter])
 
 
+@pytest.mark.representative("dense-5-5-True")
 @pytest.mark.parametrize(
     ("make", "seed", "copies", "relays"), [(spiking_recurrent, 5, 5, False), (sparse_recurrent, 7, 1, False), (dense, 5, 5, True)]
 )

@@ -44,6 +44,7 @@ def data(program, steps=STEPS, density=0.4, batch=BATCH):
     return inputs, random.integers(0, 2, batch)
 
 
+@pytest.mark.representative("everything")
 @pytest.mark.parametrize("name", CASES)
 def test_loss_and_gradients_equal_those_of_the_reference_that_rounds_too(tmp_path, name):
     make, optimizer, target, half, options = CASES[name]

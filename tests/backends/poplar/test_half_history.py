@@ -50,6 +50,7 @@ def project(name, half=("history",)):
     return Project(program, plan, emit_poplar(program, plan, workplace().path / f"half-{name}-{len(half)}"))
 
 
+@pytest.mark.representative("lstm", "streamed")
 @pytest.mark.parametrize("name", CASES)
 def test_loss_and_gradients_equal_those_of_the_reference_that_rounds_too(name):
     case = project(name)

@@ -34,6 +34,7 @@ def made(folder, name, half=("weights",)):
     return Project(program, plan, emit_poplar(program, plan, folder / ("half" if half else "float")))
 
 
+@pytest.mark.representative("events")
 @pytest.mark.parametrize("name", CASES)
 def test_records_equal_those_of_the_reference_and_weights_those_that_were_rounded(tmp_path, name):
     case = made(tmp_path, name)
@@ -94,5 +95,5 @@ def test_a_network_in_which_nothing_is_rounded_is_refused():
     direct.add("y", Output())
     direct.connect("x", "cells")
     direct.connect("cells", "y")
-    with pytest.raises(NothingRoundedError, match="no dense connection"):
+    with pytest.raises(NothingRoundedError, match="no dense, sparse"):
         lower(direct, half=("weights",))

@@ -10,16 +10,17 @@ from snnc.backends.poplar.emit import emit_poplar
 from snnc.compiler.losses import parse_loss
 from snnc.compiler.losses.optimizers import Adam
 from snnc.compiler.lowering.lower import lower
+from snnc.compiler.tiles.blocks.grouping import neurons_per_tile
+from snnc.compiler.tiles.blocks.tile_range import TileRange
 from snnc.compiler.tiles.mapper import make_plan
-from snnc.compiler.tiles.placement.grouping import neurons_per_tile
 from snnc.compiler.tiles.placement.placement import Placement
-from snnc.compiler.tiles.placement.tile_range import TileRange
 from snnc.driver.activity import measure_activity
 
 STEPS = 60
 """Enough that the ends of the wavefront hardly count."""
 
 
+@pytest.mark.representative("choosing-3")
 @pytest.mark.usefixtures("plans_as_for_users")
 @pytest.mark.parametrize(
     ("make", "tiles"),

@@ -28,7 +28,7 @@ from snnc.compiler.losses import parse_loss
 from snnc.compiler.losses.optimizers import Adam
 from snnc.compiler.lowering.lower import lower
 from snnc.compiler.neurons.library import LIF
-from snnc.compiler.tiles.losses import LossShape
+from snnc.compiler.tiles.mapped.losses import LossShape
 from snnc.compiler.tiles.mapper import make_plan
 
 SOURCES = ("host.cpp", "codelets.cpp")
@@ -39,6 +39,7 @@ def code_of(text):
     return re.sub(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"', " ", text, flags=re.S)
 
 
+@pytest.mark.representative("*-hostile", "codelets*")
 @pytest.mark.parametrize("name", ["hostile", "exact several inputs"])
 @pytest.mark.parametrize("source", SOURCES)
 def test_sources_compile_without_a_warning(name, source):
@@ -211,6 +212,19 @@ def test_cmake_builds_an_executable_that_trains(tmp_path):
     assert "codelets.cpp" in missing.stderr
 
 
+@pytest.mark.skipif(shutil.which("cmake") is None, reason="no cmake")
+@pytest.mark.parametrize("emulated", [True, False])
+def test_an_enabled_emulator_is_not_taken_for_the_sdk(tmp_path, emulated):
+    folder, sdk = tmp_path / "project", tmp_path / "sdk"
+    shutil.copytree(project("recurrent").folder, folder)
+    (sdk / "lib/cmake/poplar").mkdir(parents=True)
+    (sdk / "lib/cmake/poplar/poplarConfig.cmake").write_text("add_library(poplar INTERFACE)\nset(poplar_FOUND TRUE)\n")
+    environment = {**os.environ, "POPLAR_SDK_ENABLED": str(prefix() if emulated else sdk)}
+    subprocess.run(["cmake", "-G", "Unix Makefiles", "-B", "build"], cwd=folder, env=environment, check=True, capture_output=True)
+    flags = (folder / "build/CMakeFiles/snnc_project.dir/flags.make").read_text()
+    assert ("SNNC_POPLAR_SDK" in flags) == (not emulated)
+
+
 def test_an_unknown_loss_is_refused():
     with pytest.raises(UnsupportedOnPoplarError, match="no Poplar template"):
         loss_context(SimpleNamespace(name="hinge"), LossShape(), batch=1, steps=1, workers=6)
@@ -224,6 +238,7 @@ def test_a_library_of_others_is_refused(tmp_path):
         NativeSession(prefix() / "lib" / "libpoplar.so", tmp_path)
 
 
+@pytest.mark.representative("recurrent", "lstm")
 @pytest.mark.parametrize("name", ["recurrent", "lstm", "learnable"])
 def test_the_emulator_counts_about_the_cycles_that_the_plan_predicts(name):
     case = project(name)

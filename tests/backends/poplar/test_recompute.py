@@ -67,6 +67,7 @@ def assert_equal_to_the_bit(found, wanted):
 EACH_LENGTH = [(name, length) for name, lengths in LENGTHS.items() for length in lengths]
 
 
+@pytest.mark.representative("exact-7")
 @pytest.mark.parametrize(("name", "length"), sampled(EACH_LENGTH, 3))
 def test_segments_of_any_length_train_as_the_whole_sequence_does(tmp_path, name, length):
     case = in_segments(project(name), length, tmp_path)
@@ -92,6 +93,7 @@ def test_the_lengths_cover_every_kind_of_boundary():
 PLACED = [(1, 1, False, 4), (5, 5, False, 5), (2, 1, True, 3), (8, 5, True, 12)]
 
 
+@pytest.mark.representative("8-5-True-12")
 @pytest.mark.parametrize(("seed", "copies", "windowed", "length"), sampled(PLACED, 3))
 def test_replicas_and_windowed_gradients_run_in_segments(tmp_path, seed, copies, windowed, length):
     graph = spiking_recurrent(np.random.default_rng(3))

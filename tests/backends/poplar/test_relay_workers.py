@@ -10,9 +10,9 @@ from windowed_nets import Windowed, deep, tangled, windowed
 
 from snnc.backends.poplar.emit import emit_poplar
 from snnc.compiler.ir.plan import Relay
-from snnc.compiler.tiles.placement.grouping import neurons_per_tile, split
+from snnc.compiler.tiles.blocks.grouping import neurons_per_tile, split
+from snnc.compiler.tiles.blocks.tile_range import TileRange
 from snnc.compiler.tiles.placement.placement import Placement
-from snnc.compiler.tiles.placement.tile_range import TileRange
 
 
 @pytest.fixture(autouse=True)
@@ -52,6 +52,7 @@ def wide(columns, width, replicas=1):
     return place
 
 
+@pytest.mark.representative("1-2-8-PAIRS")
 @pytest.mark.parametrize(("columns", "width", "batch", "kind"), [(1, 2, 8, "PAIRS"), (6, 2, 9, "HALVES")])
 def test_masks_of_wide_and_narrow_blocks_hold_spikes_and_gradient_windows(columns, width, batch, kind):
     case = Windowed(deep(np.random.default_rng(3), (70, 37)), machine(40), batch=batch, placer=wide(columns, width))
@@ -59,6 +60,7 @@ def test_masks_of_wide_and_narrow_blocks_hold_spikes_and_gradient_windows(column
     assert case.worst_error() <= 1e-5
 
 
+@pytest.mark.representative("cuts1")
 @pytest.mark.parametrize("cuts", [(7,), (1, 4, 2)])
 def test_relays_may_cut_the_batch_in_any_way(cuts, tmp_path):
     """Also across the replicas of what they keep."""

@@ -21,10 +21,10 @@ from snnc.compiler.losses.optimizers import SGD, Adam
 from snnc.compiler.lowering.lower import lower
 from snnc.compiler.lowering.sparse_values import reads_sparse_values
 from snnc.compiler.neurons.library import LIF
+from snnc.compiler.tiles.blocks.cut import Cut
 from snnc.compiler.tiles.mapper import make_plan
 from snnc.compiler.tiles.partition.reorder import movable, orders, reorder
 from snnc.compiler.tiles.placement.choices import choices
-from snnc.compiler.tiles.placement.cut import Cut
 from snnc.compiler.tiles.placement.placement import Placement, lay_range
 from snnc.compiler.tiles.placement.sharing import sharing_tiles
 from snnc.compiler.tiles.planning.ordering import ChannelOrders, activity_of
@@ -120,6 +120,7 @@ def test_shared_tiles_hold_every_neuron_of_a_sample_once():
             assert where.tiles.max() < 60
 
 
+@pytest.mark.representative("shaping-*")
 @pytest.mark.parametrize(
     ("make", "chips", "grain", "optimizer", "shares"),
     sampled(

@@ -32,6 +32,7 @@ def made(folder, make, loss, optimizer, target):
     return Project(program, plan, emit_poplar(program, plan, folder / "project"))
 
 
+@pytest.mark.representative("squares")
 @pytest.mark.parametrize("name", CASES)
 def test_a_factor_changes_no_update_and_no_loss(tmp_path, name):
     make, loss, optimizer, target = CASES[name]
@@ -59,6 +60,7 @@ def trained(engine, parts, accumulate):
     return engine.train_parts(iter(parts), BATCH * len(parts), 0.01) if accumulate else engine.train_batch(*parts[0], 0.01)
 
 
+@pytest.mark.representative("True")
 @pytest.mark.parametrize("accumulate", [False, True])
 def test_updates_are_skipped_and_the_factor_changes_as_on_the_reference(tmp_path, accumulate):
     optimizer = SGD(0.05, 0.9, loss_scale=GROWING, accumulate=accumulate)

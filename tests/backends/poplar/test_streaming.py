@@ -41,6 +41,7 @@ def assert_trains_alike(case, wanted):
     assert any(gradient.any() for gradient in steps[0][1].values())
 
 
+@pytest.mark.representative("exact several inputs-3-history")
 @pytest.mark.parametrize(
     ("name", "length", "way"),
     sampled(
@@ -115,6 +116,7 @@ def test_initial_states_given_by_the_caller_are_forgotten_afterwards(tmp_path, w
 # ---- the prediction -----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.representative("history")
 @pytest.mark.usefixtures("plans_as_for_users")
 @pytest.mark.parametrize("way", WAYS)
 def test_the_prediction_agrees_with_the_emulator(tmp_path, way):

@@ -5,10 +5,10 @@ import pytest
 from poplar_projects import machine
 from windowed_nets import Windowed, deep
 
+from snnc.compiler.tiles.blocks.grouping import neurons_per_tile
+from snnc.compiler.tiles.blocks.tile_range import TileRange
 from snnc.compiler.tiles.mapper import make_plan
-from snnc.compiler.tiles.placement.grouping import neurons_per_tile
 from snnc.compiler.tiles.placement.placement import Placement
-from snnc.compiler.tiles.placement.tile_range import TileRange
 from snnc.compiler.tiles.replan import as_planned
 from snnc.report.profile import read_profile
 
@@ -27,6 +27,7 @@ def whole_populations(paired):
     return place
 
 
+@pytest.mark.representative("twos")
 @pytest.mark.parametrize(("paired", "parts"), [(True, TWOS), (False, EVEN)], ids=["twos", "even"])
 def test_parts_of_several_sizes_train_as_the_reference_in_the_cycles_predicted(paired, parts):
     graph = deep(np.random.default_rng(3), (10, 13))

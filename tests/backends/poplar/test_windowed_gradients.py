@@ -22,6 +22,7 @@ from snnc.driver.activity import measure_activity
 from snnc.report.profile import read_profile
 
 
+@pytest.mark.representative("replicas over two chips")
 @pytest.mark.parametrize("name", sampled(CASES, 3))
 def test_gradients_equal_those_of_the_reference(name):
     case = windowed(name)
@@ -60,6 +61,7 @@ def test_sources_compile_without_a_warning(counting, tmp_path):
         assert result.returncode == 0, result.stderr
 
 
+@pytest.mark.representative("piecewise_linear*")
 @pytest.mark.parametrize("surrogate", [boxcar(1.0), piecewise_linear(0.7, 0.3)], ids=str)
 def test_surrogates_with_bounded_support_need_no_option(surrogate):
     case = Windowed(deep(np.random.default_rng(3), (18, 25)), machine(9), window=None, surrogate=surrogate)

@@ -23,7 +23,8 @@ def case(tmp_path_factory):
     runtime = popart_library()
     flags = ["-O0", "-Wall", "-Wextra", "-Werror", f"-I{include_dir()}", f"-I{package('hostile').folder}"]
     link = (str(runtime), f"-Wl,-rpath,{runtime.parent}")
-    sources = [Path(__file__).with_name("popart_case.cpp"), package("hostile").folder / "layout.cpp"]
+    folder = package("hostile").folder
+    sources = [Path(__file__).with_name("popart_case.cpp"), folder / "layout.cpp", folder / "populations.cpp"]
     compile_program(sources, output, shared=True, flags=flags, libraries=link)
     load_operation(output)
     return ctypes.CDLL(str(output))

@@ -36,6 +36,7 @@ def assert_close(found, wanted, whole, name):
     assert np.linalg.norm(found - wanted) <= 1e-5 * max(np.linalg.norm(wanted), 0.05 * whole), name
 
 
+@pytest.mark.representative("hostile", "half")
 @pytest.mark.parametrize("name", CASES)
 def test_records_of_the_module_equal_those_of_the_reference(name):
     case = package(name)

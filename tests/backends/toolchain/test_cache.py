@@ -2,9 +2,11 @@
 
 import os
 import stat
+import time
 
 import pytest
 
+from snnc.backends.toolchain import cache as entries
 from snnc.backends.toolchain.cache import cached_file
 from snnc.compiler.errors import UnsafeCacheError
 from snnc.compiler.files import cache as cache_module
@@ -67,6 +69,30 @@ def test_what_is_not_as_it_was_built_is_built_again(cache, damage):
     assert built == 1
     assert library.read_bytes() == CONTENT
     assert asked()[1] == 0
+
+
+@pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE)
+def test_what_changed_after_it_was_read_is_built_again(cache, damage, monkeypatch):
+    monkeypatch.setattr(entries, "SETTLED", 0)
+    asked()
+    assert asked()[1] == 0
+    time.sleep(0.05)  # time stamps of a change are then others
+    damage(cache / "project-a")
+    assert asked()[1] == 1
+
+
+def test_a_process_reads_an_entry_once(cache, monkeypatch):
+    asked()
+    read = []
+    digest = entries._digest
+    monkeypatch.setattr(entries, "_digest", lambda folder: read.append(folder) or digest(folder))
+    assert asked()[1] == 0
+    assert asked()[1] == 0
+    assert len(read) == 2, "another change may have the time stamp of the build"
+    monkeypatch.setattr(entries, "SETTLED", 0)
+    for _ in range(3):
+        assert asked()[1] == 0
+    assert len(read) == 3
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")

@@ -74,6 +74,7 @@ def test_a_data_set_trains_as_its_arrays_with_all_that_is_watched(tmp_path, targ
     assert [row["loss"] for row in rows[0]] == [row["loss"] for row in rows[1]]
 
 
+@pytest.mark.representative("3-reference-*", "7-cpu-*", "14-gc200-*", "3-cpu-data set")
 @pytest.mark.parametrize("source", SOURCES)
 @pytest.mark.parametrize("target", ["reference", "cpu", "gc200"])
 @pytest.mark.parametrize("at", [3, 7, 14])
@@ -191,7 +192,7 @@ def test_a_data_set_that_gives_other_batches_than_asked_is_refused():
 
 def test_an_empty_validation_is_refused_and_so_is_what_is_neither_arrays_nor_a_data_set():
     none = snnc.data.in_memory(*samples()).take([])
-    with compiled() as session, pytest.raises(BatchesError, match="validation has no samples"):
+    with compiled() as session, pytest.raises(BatchesError, match="validation data set has no samples"):
         session.fit(data_set(), validation=none)
     with compiled() as session, pytest.raises(TrainingOptionError, match="or a data set"):
         session.fit(data_set(), validation=3)

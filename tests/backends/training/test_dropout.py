@@ -157,6 +157,7 @@ def test_a_gpu_s_program_draws_the_same_masks(monkeypatch):
             np.testing.assert_allclose(gpu.state_dict()[name], value, atol=1e-5, err_msg=name)
 
 
+@pytest.mark.representative("cpu")
 @pytest.mark.parametrize("target", ["cpu", "gc200"])
 def test_a_module_of_pytorch_drops_in_the_mode_train_only(target):
     torch = pytest.importorskip("torch")

@@ -87,6 +87,7 @@ def assert_same(found, wanted):
 # ---- numbers that are not finite -------------------------------------------------------------------------------------
 
 
+@pytest.mark.representative("sgd:0.1,0.9-reference", "sgd:0.1,0.9-cpu", "adam:0.01-reference", "adam:0.01-cuda", "adam:0.01-gc200")
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("optimizer", ["sgd:0.1,0.9", "adam:0.01"])
 def test_a_training_that_diverges_leaves_the_weights_of_the_last_good_epoch(target, optimizer):
@@ -166,6 +167,7 @@ def ended_at(batch):
     return callback
 
 
+@pytest.mark.representative("6-reference", "6-cpu", "4-reference", "4-cuda", "4-gc200")
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("at", sampled([6, 1, 4, 8], 2))
 def test_a_resumed_training_ends_with_the_bits_of_one_that_nobody_stopped(tmp_path, target, at):

@@ -103,6 +103,7 @@ def test_scores_are_the_same_with_any_version_of_numpy():
     assert scores(5, 3, np.arange(4)).tolist() == [1655493740, 2441505064, 3905391513, 3713242806]
 
 
+@pytest.mark.representative("recurrent-*", "sparse_recurrent-*", "choosing-*")
 @pytest.mark.parametrize("policy", ["lowest", "random"])
 @pytest.mark.parametrize("name", NETS)
 def test_a_program_for_the_processor_drops_the_same_spikes(name, policy):
@@ -178,6 +179,7 @@ def machine_case(make, capacity, window=None, gradients="auto", **options):
     return found, program_of(make, SpikeLimit(capacity), window)
 
 
+@pytest.mark.representative("recurrent-window1-windowed")
 @pytest.mark.parametrize(
     ("name", "window", "gradients"),
     [("recurrent", None, "dense"), ("recurrent", (-0.4, np.inf), "windowed"), ("sparse_recurrent", None, "dense")],
@@ -196,6 +198,7 @@ SESSIONS = [
 ]
 
 
+@pytest.mark.representative("-0.4-False-random")
 @pytest.mark.parametrize(("window", "calibrated", "policy"), SESSIONS)
 def test_sessions_of_a_machine_and_of_the_reference_train_alike(tmp_path, window, calibrated, policy):
     (tmp_path / "small.toml").write_text(MACHINES["one.toml"])

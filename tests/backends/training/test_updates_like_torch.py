@@ -35,6 +35,7 @@ def test_the_reference_updates_as_torch_does(case):
     assert largest_difference(ReferenceEngine(program), program, batches(program)) < CLOSE
 
 
+@pytest.mark.representative("groups", "clip norm")
 @pytest.mark.parametrize("case", wide_but(QUICK))
 def test_the_processor_updates_as_torch_does(case):
     program = program_of(case)

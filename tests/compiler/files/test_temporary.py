@@ -136,6 +136,7 @@ def test_a_session_that_nobody_closes_leaves_no_folder(own_temporary_files):
     assert list(own_temporary_files.iterdir()) == []
 
 
+@pytest.mark.representative("15")
 @pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_a_training_that_is_ended_leaves_nothing_once_the_next_program_runs(end, own_temporary_files):
     script = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n" + TRAINS

@@ -13,9 +13,9 @@ from mapping_nets import Wire, program
 
 from snnc.compiler.ir.step_program import StepProgram
 from snnc.compiler.machines import parse_target
+from snnc.compiler.machines.chip_links import find_routes
 from snnc.compiler.machines.target import Target
 from snnc.compiler.tiles import make_plan
-from snnc.compiler.tiles.exchange.chip_links import find_routes
 
 ROOT = Path(__file__).parents[3]
 PAGE = ROOT / "docs" / "howto" / "own-target.md"

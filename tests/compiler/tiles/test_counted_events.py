@@ -16,7 +16,7 @@ from snnc.compiler.machines import load_target
 from snnc.compiler.machines.target import Target
 from snnc.compiler.tiles import codelet_costs, make_plan
 from snnc.compiler.tiles.cycles.load import makespans
-from snnc.compiler.tiles.network import describe
+from snnc.compiler.tiles.mapped.network import describe
 from snnc.compiler.tiles.request import MappingRequest
 from snnc.compiler.tiles.schedule.schedule import make_schedule
 from snnc.compiler.tiles.vertices.cost import CodeletCost
@@ -61,7 +61,7 @@ def forward_cycles(plan: Plan, cost: CodeletCost, stage: int, block: Block, k: i
     sweeps = links * -(-((block.count + 1) // 2) // 6)
     pairs, last = block.samples * (block.count // 2), block.samples * (block.count % 2)
     cycles = cost.start + cost.sample * block.samples + cost.pair * pairs + cost.neuron * last
-    cycles += cost.sweep * sweeps + cost.held * links * block.count
+    cycles += cost.sweep * sweeps + cost.swept_column * links * block.count
     return plan.target.vertex_start_cycles + cycles + sum(events) * cycles_of_an_event(cost, block.count)
 
 

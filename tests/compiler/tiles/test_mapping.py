@@ -17,9 +17,9 @@ from snnc.compiler.ir.plan import Plan, PopulationPlan
 from snnc.compiler.machines import load_target
 from snnc.compiler.machines.target import Target
 from snnc.compiler.tiles import codelet_costs, make_plan
+from snnc.compiler.tiles.blocks.grouping import largest_share, split_samples
 from snnc.compiler.tiles.errors import CapacityError, MappingOptionError
-from snnc.compiler.tiles.placement.grouping import largest_share, split_samples
-from snnc.compiler.tiles.placement.search import EFFORT
+from snnc.compiler.tiles.search.search import EFFORT
 
 ACTIVITY = {"x0": 0.05, "p0_o0": 0.05}
 
@@ -79,6 +79,7 @@ def test_every_neuron_and_sample_has_one_block_on_machines_of_any_size(target: T
     check(make_plan(chain(40, 30, 25, 7), target, steps=5, batch=7))
 
 
+@pytest.mark.representative("gc200")
 @pytest.mark.parametrize("name", sampled(["gc200", "bow", "m2000", "pod16"], 2))
 def test_w1_is_mapped_within_memory(name: str) -> None:
     check(w1_plan(name))
@@ -199,7 +200,7 @@ def test_cycles_of_the_forward_neurons_of_w1_are_what_a_hand_computation_gives()
         largest = max((b.count, b.samples) for b in population.blocks if b.tile == tile)
         events = largest[1] * 0.05 * inputs
         neuron = largest[1] * (largest[0] // 2 * cost.pair + largest[0] % 2 * cost.neuron + cost.sample)
-        lists = sum(c.target == population.id for c in plan.connections) * largest[1] * (cost.sweep + cost.held * largest[0])
+        lists = sum(c.target == population.id for c in plan.connections) * largest[1] * (cost.sweep + cost.swept_column * largest[0])
         event = event_by_walking_its_columns(largest[0], cost.event, cost.event_vector, cost.event_joined)
         draws = len({(b.sample, b.samples) for b in population.blocks})
         spread = event * (largest[1] * inputs * 0.05 * 0.95) ** 0.5
@@ -315,7 +316,7 @@ def test_two_connections_with_one_lag_share_a_bus() -> None:
     measured=st.booleans(),
     mode=st.sampled_from(["exact", "drop"]),
 )
-@settings(max_examples=examples(5, 12), deadline=None)
+@settings(max_examples=examples(3, 12), deadline=None)
 def test_plans_of_random_networks_keep_their_promises(
     widths: list[int], tiles: int, chips: int, batch: int, loops: list[tuple[int, int, int]], measured: bool, mode: str
 ) -> None:

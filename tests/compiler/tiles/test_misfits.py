@@ -23,8 +23,8 @@ from snnc.compiler.machines.target import Links, Target
 from snnc.compiler.tiles import make_plan
 from snnc.compiler.tiles import remedies as knobs
 from snnc.compiler.tiles.errors import Knob, TooBigError
-from snnc.compiler.tiles.placement.search import EFFORT
 from snnc.compiler.tiles.remedies import IN_FILE, larger_targets
+from snnc.compiler.tiles.search.search import EFFORT
 
 
 def chain(*widths: int) -> StepProgram:
@@ -87,6 +87,7 @@ def turn(net: StepProgram, target: Target, options: dict[str, Any], knob: Knob) 
     return net, target, changed
 
 
+@pytest.mark.representative("dropping")
 @pytest.mark.parametrize("case", sampled(CASES, 4))
 def test_every_knob_has_the_effect_that_is_claimed(case: str) -> None:
     error = of(case)
@@ -105,6 +106,7 @@ def test_every_knob_has_the_effect_that_is_claimed(case: str) -> None:
         assert " ".join(itertools.chain(*knob.options)) in str(error)
 
 
+@pytest.mark.representative("dropping")
 @pytest.mark.parametrize("case", sampled(CASES, 4))
 def test_what_fits_comes_first(case: str) -> None:
     found = of(case).knobs

@@ -107,6 +107,7 @@ def check(path, pairs, start):
     return graph
 
 
+@pytest.mark.representative("misleading names-*")
 @pytest.mark.parametrize(("make", "count"), CASES, ids=[c[0].__name__ for c in CASES])
 @pytest.mark.parametrize("misleading", [False, True], ids=["plain names", "misleading names"])
 def test_states_are_paired_by_what_they_are_computed_from(tmp_path, make, count, misleading):

@@ -19,12 +19,26 @@ poplar::Tensor createWeights(poplar::Graph &graph, const ConvParams &params, con
 /// One a channel of `activations`.
 poplar::Tensor createBiases(poplar::Graph &graph, const poplar::Tensor &activations, const poplar::DebugContext &context = {},
                             const poplar::OptionFlags &options = {}, PlanningCache *cache = nullptr);
+inline poplar::Tensor createBiases(poplar::Graph &graph, const poplar::Tensor &activations, const ConvParams &,
+                                   const poplar::DebugContext &context = {}, const poplar::OptionFlags &options = {},
+                                   PlanningCache *cache = nullptr) {
+  return createBiases(graph, activations, context, options, cache);
+}
+/// [batch, output channels, field…]
+poplar::Tensor createConvOutput(poplar::Graph &graph, const ConvParams &params, const poplar::DebugContext &context = {},
+                                const poplar::OptionFlags &options = {}, PlanningCache *cache = nullptr);
 void addBias(poplar::Graph &graph, const poplar::Tensor &in, const poplar::Tensor &biases, poplar::program::Sequence &prog,
              const poplar::DebugContext &context = {}, const poplar::OptionFlags &options = {});
 /// [batch, output channels, field…]. `transposeAndFlipWeights`: the weights are those of the forward pass, this is the backward one.
 poplar::Tensor convolution(poplar::Graph &graph, const poplar::Tensor &in, const poplar::Tensor &weights, const ConvParams &params,
                            bool transposeAndFlipWeights, poplar::program::Sequence &prog, const poplar::DebugContext &context = {},
                            const poplar::OptionFlags &options = {}, PlanningCache *cache = nullptr);
+void convolutionWithOutput(poplar::Graph &graph, const poplar::Tensor &in, const poplar::Tensor &weights, const poplar::Tensor &out,
+                           const ConvParams &params, bool transposeAndFlipWeights, poplar::program::Sequence &prog,
+                           const poplar::DebugContext &context = {}, const poplar::OptionFlags &options = {}, PlanningCache *cache = nullptr);
+/// `weightsOut` gets the kernel turned round in every dimension, and its channels exchanged.
+void weightsTransposeChansFlipXY(poplar::Graph &graph, const poplar::Tensor &weightsIn, const poplar::Tensor &weightsOut,
+                                 poplar::program::Sequence &prog, const poplar::DebugContext &context = {}, const poplar::OptionFlags &options = {});
 /// The gradient of the weights; `params` are those of the forward pass.
 poplar::Tensor calculateWeightDeltas(poplar::Graph &graph, const poplar::Tensor &zDeltas, const poplar::Tensor &activations,
                                      const ConvParams &params, poplar::program::Sequence &prog, const poplar::DebugContext &context = {},
@@ -34,6 +48,15 @@ void convolutionWeightUpdate(poplar::Graph &graph, const poplar::Tensor &zDeltas
                              const poplar::Tensor &activations, const ConvParams &params, float scale, poplar::program::Sequence &prog,
                              const poplar::DebugContext &context = {}, const poplar::OptionFlags &options = {},
                              PlanningCache *cache = nullptr);
+void convolutionWeightUpdate(poplar::Graph &graph, const poplar::Tensor &zDeltas, const poplar::Tensor &weights,
+                             const poplar::Tensor &activations, const ConvParams &params, const poplar::Tensor &scale,
+                             poplar::program::Sequence &prog, const poplar::DebugContext &context = {}, const poplar::OptionFlags &options = {},
+                             PlanningCache *cache = nullptr);
+/// biases += scale x sums of zDeltas over samples and field
+void convolutionBiasUpdate(poplar::Graph &graph, const poplar::Tensor &zDeltas, const poplar::Tensor &biases, float scale,
+                           const poplar::OptionFlags &options, poplar::program::Sequence &prog, const poplar::DebugContext &context = {});
+void convolutionBiasUpdate(poplar::Graph &graph, const poplar::Tensor &zDeltas, const poplar::Tensor &biases, const poplar::Tensor &scale,
+                           const poplar::OptionFlags &options, poplar::program::Sequence &prog, const poplar::DebugContext &context = {});
 
 } // namespace poplin
 

@@ -14,6 +14,9 @@ poplar::program::Program calcLoss(poplar::Graph &graph, const poplar::Tensor &mo
 poplar::program::Program calcLoss(poplar::Graph &graph, const poplar::Tensor &modelOutputs, const poplar::Tensor &expected,
                                   const poplar::Tensor &loss, const poplar::Tensor &deltas, const poplar::Tensor &numCorrect,
                                   LossType lossType, const poplar::DebugContext &context = {});
+/// How many rows are greatest where they should be.
+poplar::program::Program calcAccuracy(poplar::Graph &graph, const poplar::Tensor &modelOutputs, const poplar::Tensor &expected,
+                                      const poplar::Tensor &numCorrect, const poplar::DebugContext &context = {});
 /// The place of the greatest (least) element of each row, UNSIGNED_INT.
 poplar::Tensor argMax(poplar::Graph &graph, const poplar::Tensor &input, poplar::program::Sequence &prog, const poplar::DebugContext &context = {});
 poplar::Tensor argMin(poplar::Graph &graph, const poplar::Tensor &input, poplar::program::Sequence &prog, const poplar::DebugContext &context = {});

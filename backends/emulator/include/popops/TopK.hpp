@@ -14,6 +14,9 @@ struct TopKParams {
   SortOrder sortOrder;
   bool stableSort;
 };
+/// To be given to a topK.
+poplar::Tensor createTopKInput(poplar::Graph &graph, const poplar::Type &type, const std::vector<std::size_t> &shape,
+                               const poplar::DebugContext &context = {});
 /// The k greatest (or least) elements of the last dimension.
 poplar::Tensor topK(poplar::Graph &graph, poplar::program::Sequence &prog, const poplar::Tensor &t, const TopKParams &params,
                     const poplar::DebugContext &context = {}, const poplar::OptionFlags &options = {});

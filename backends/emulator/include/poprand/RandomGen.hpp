@@ -24,6 +24,14 @@ poplar::Tensor bernoulli(poplar::Graph &graph, const poplar::Tensor *masterSeed,
 poplar::Tensor dropout(poplar::Graph &graph, const poplar::Tensor *masterSeed, std::uint32_t seedModifier, const poplar::Tensor &in,
                        const poplar::Tensor &reference, double keepProbability, double scale, poplar::program::Sequence &prog,
                        const poplar::DebugContext &context = {});
+/// Of the reference's shape, for all elements of the input that it is broadcast to.
+poplar::Tensor shapedDropout(poplar::Graph &graph, const poplar::Tensor *masterSeed, std::uint32_t seedModifier, const poplar::Tensor &in,
+                             const poplar::Tensor &reference, double keepProbability, double scale, poplar::program::Sequence &prog,
+                             const poplar::DebugContext &context = {});
+/// The logarithm is uniform.
+poplar::Tensor logUniform(poplar::Graph &graph, const poplar::Tensor *masterSeed, std::uint32_t seedModifier, const poplar::Tensor &reference,
+                          const poplar::Type &outType, double minVal, double maxVal, poplar::program::Sequence &prog,
+                          double base = 2.718281828459045, const poplar::DebugContext &context = {});
 /// Taken; every call has a sequence of its own.
 void setSeed(poplar::Graph &graph, const poplar::Tensor &masterSeed, std::uint32_t seedModifier, poplar::program::Sequence &prog,
              const poplar::DebugContext &context = {});

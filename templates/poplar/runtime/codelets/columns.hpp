@@ -1,23 +1,23 @@
 // ---- rows of columns ----------------------------------------------------------------------------------------------------------
 //
-// [rows][columns] lies with its columns in pairs, so that every pair is one aligned 64-bit load: first all rows of the paired columns,
-// then, when their number is odd, all rows of the last one. The columns of a sweep over a list stay in registers.
+// [rows][columns] is stored with its columns in pairs, so that each pair is one aligned 64-bit load: first all rows of the paired columns,
+// then, if their number is odd, all rows of the last one. The columns of a sweep over a list stay in registers.
 
 namespace {
 
-/// Pairs of columns; the last of an odd number counts as one.
+/// Pairs of columns; the last one of an odd number counts as a pair.
 [[maybe_unused]] inline unsigned pairs(unsigned columns) { return (columns + 1) / 2; }
 
-/// Sweeps over a list, each of at most `most` pairs.
+/// Sweeps over a list, each with up to `most` pairs.
 [[maybe_unused]] inline unsigned sweeps(unsigned columns, unsigned most) { return (pairs(columns) + most - 1) / most; }
 
-/// 1 when the last sweep reads pairs and a single column, which lie in two places.
+/// 1 if the last sweep reads pairs and a single column, which are stored separately.
 [[maybe_unused]] inline unsigned joined(unsigned columns, unsigned most) { return columns % 2 != 0 && pairs(columns) % most != 1 ? 1 : 0; }
 
-/// Elements of [rows][columns], rounded up so that what follows is aligned too.
+/// Elements of [rows][columns], rounded up so that the next array is aligned, too.
 [[maybe_unused]] inline unsigned long padded(unsigned long rows, unsigned columns) { return (rows * columns + 1) / 2 * 2; }
 
-/// The columns of a sweep: P pairs, and one more when LAST is 1.
+/// The columns of a sweep: P pairs, and one more column if LAST is 1.
 template <unsigned P, unsigned LAST> struct Held {
   float2 pair[P == 0 ? 1 : P];
   float last;
@@ -44,10 +44,10 @@ struct Same {
   unsigned operator[](unsigned) const { return length; }
 };
 
-/// Where a list begins: with its first element, but that of a sample which another worker has the begin of.
+/// Where a list begins: at its first element, unless another worker has the beginning of that sample's list.
 template <class Lengths> inline unsigned begin_of(const Lengths &, unsigned) { return 0; }
 
-/// What one of `shares` workers has of the lists of all samples, put behind each other: an even share of the elements.
+/// The part that one of `shares` workers takes of the concatenated lists of all samples: an equal share of the elements.
 template <class Numbers> struct Share {
   Numbers numbers;
   unsigned first = 0, last = 0, skipped = 0, end = 0, runs = 0, elements = 0;
@@ -70,7 +70,7 @@ template <class Numbers> struct Share {
     }
   }
 
-  /// Elements that this worker has of a sample.
+  /// This worker's elements of a sample.
   unsigned operator[](unsigned s) const {
     if (runs == 0 || s < first || s > last)
       return 0;
@@ -96,7 +96,7 @@ template <template <unsigned, unsigned> class Loop, unsigned C> struct Sweep {
   }
 };
 
-/// Sweep for `now` columns, which are at most C.
+/// Sweeps over `now` columns, at most C.
 template <template <unsigned, unsigned> class Loop, unsigned C> struct Choose {
   template <class... All> static void run(unsigned now, All... all) {
     if (now == C)
@@ -110,7 +110,7 @@ template <template <unsigned, unsigned> class Loop> struct Choose<Loop, 0> {
   template <class... All> static void run(All...) {}
 };
 
-/// Runs Loop over the lists of all samples ([samples][room] of `lengths` each) for all columns, MOST pairs in a sweep.
+/// Runs Loop over the lists of all samples ([samples][room], of which `lengths` are used) for all columns, MOST pairs per sweep.
 template <template <unsigned, unsigned> class Loop, unsigned MOST, class List, class Lengths, class Row, class Column>
 __attribute__((noinline)) void sweep(const List *lists, unsigned room, Lengths lengths, unsigned samples, Row *rows, unsigned inputs,
                                      unsigned columns, Column *held) {
@@ -193,7 +193,7 @@ template <unsigned P, unsigned LAST> struct AddOuter {
   }
 };
 
-/// Calls use(i) for all rows but those of pairs whose values are both 0; returns how many.
+/// Calls use(i) for all rows except those of pairs whose values are both 0; returns the number of calls.
 template <class Use> inline unsigned each_nonzero_row(const float *values, unsigned width, const Use &use) {
   unsigned used = 0;
   for (unsigned i = 0; i < width; i += 2) {
@@ -246,7 +246,7 @@ template <unsigned P, unsigned LAST> struct AddNonzeroOuter {
   }
 };
 
-/// Two samples, in one load when they are aligned.
+/// Two samples, in one load if they are aligned.
 template <bool ALIGNED> inline float2 two_samples(const float *row) {
   return ALIGNED ? *reinterpret_cast<const float2 *>(row) : float2{row[0], row[1]};
 }
@@ -256,7 +256,7 @@ template <bool> inline float2 two_samples(const half *row) {
   return float2{static_cast<float>(pair[0]), static_cast<float>(pair[1])};
 }
 
-/// sums[s * step] += rows[o][s] * weights[o] over all outputs, for 2 * P samples and one more when LAST is 1.
+/// sums[s * step] += rows[o][s] * weights[o] over all outputs, for 2 * P samples and one more if LAST is 1.
 template <unsigned P, unsigned LAST, bool ALIGNED, class Delta, class Weight>
 inline void add_some_samples(const Delta *__restrict rows, unsigned batch, const Weight *__restrict weights, unsigned outputs,
                              float *__restrict sums, unsigned step) {
@@ -278,7 +278,7 @@ inline void add_some_samples(const Delta *__restrict rows, unsigned batch, const
     sums[2 * P * step] += last;
 }
 
-/// add_some_samples for `now` samples, which are at most S.
+/// add_some_samples for `now` samples, at most S.
 template <unsigned S, bool ALIGNED> struct ChooseSamples {
   template <class... All> static void run(unsigned now, All... all) {
     if (now == S)
@@ -292,7 +292,7 @@ template <bool ALIGNED> struct ChooseSamples<0, ALIGNED> {
   template <class... All> static void run(All...) {}
 };
 
-/// The same for all samples, SAMPLE_SWEEP pairs at a time in registers.
+/// The same for all samples, with SAMPLE_SWEEP pairs at a time in registers.
 template <bool ALIGNED, class Delta, class Weight>
 __attribute__((noinline)) void add_products_of_samples(const Delta *rows, unsigned batch, const Weight *weights, unsigned outputs,
                                                        float *sums, unsigned samples, unsigned step) {
@@ -302,12 +302,12 @@ __attribute__((noinline)) void add_products_of_samples(const Delta *rows, unsign
   ChooseSamples<2 * SAMPLE_SWEEP, ALIGNED>::run(samples - s, rows + s, batch, weights, outputs, sums + s * step, step);
 }
 
-/// Two weights of a row; rows of half numbers begin at words.
+/// Two weights of a row; rows of half numbers begin at word boundaries.
 template <bool ALIGNED> inline float2 two_weights(const float *row) { return two_samples<ALIGNED>(row); }
 template <bool ALIGNED> inline float2 two_weights(const half *row) { return two_samples<ALIGNED>(row); }
 
-/// sums[c] += sum of rows[o] * weights[c][o] over all outputs, for N columns: one sample, two outputs at a time. Rows of weights are `stride`
-/// apart.
+/// sums[c] += sum of rows[o] * weights[c][o] over all outputs, for N columns: one sample, two outputs at a time. Rows of weights are
+/// `stride` elements apart.
 template <unsigned N, bool ALIGNED, class Delta, class Weight> inline void
 add_dots(const Delta *__restrict rows, const Weight *__restrict weights, unsigned outputs, unsigned stride, float *__restrict sums) {
   float2 held[N] = {};
@@ -321,7 +321,7 @@ add_dots(const Delta *__restrict rows, const Weight *__restrict weights, unsigne
                (outputs % 2 != 0 ? static_cast<float>(rows[outputs - 1]) * static_cast<float>(weights[c * stride + outputs - 1]) : 0.0f);
 }
 
-/// The same for all columns of a block that has one sample: four at a time share what they load of the deltas.
+/// The same for all columns of a block with one sample: four columns at a time share their loads of the deltas.
 template <bool ALIGNED, class Delta, class Weight> __attribute__((noinline)) void
 add_dots_of_columns(const Delta *rows, const Weight *weights, unsigned outputs, unsigned stride, float *sums, unsigned count) {
   unsigned c = 0;
@@ -333,7 +333,7 @@ add_dots_of_columns(const Delta *rows, const Weight *weights, unsigned outputs, 
     add_dots<1, ALIGNED>(rows, weights + c * stride, outputs, stride, sums + c);
 }
 
-/// Runs of columns that add_dots_of_columns makes.
+/// Number of passes over the columns in add_dots_of_columns.
 [[maybe_unused]] inline unsigned dot_sweeps(unsigned count) { return count / 4 + count % 4 / 2 + count % 2; }
 
 } // namespace

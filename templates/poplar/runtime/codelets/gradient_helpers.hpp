@@ -1,8 +1,8 @@
-// ---- gradients that come back for some neurons ---------------------------------------------------------------------------------
+// ---- gradients that come back for some neurons only -----------------------------------------------------------------------------
 
 namespace {
 
-/// A window of the backward pass has two numbers a sample: its spikes, and all its entries.
+/// A window of the backward pass has two numbers per sample: its spikes, and all its entries.
 struct Spikes {
   const unsigned *numbers;
   unsigned operator[](unsigned s) const { return numbers[2 * s]; }
@@ -38,7 +38,7 @@ template <unsigned P, unsigned LAST> inline void round_to_half(Held<P, LAST> &he
     held.last = static_cast<float>(static_cast<half>(held.last));
 }
 
-/// partial[e] = sum over some columns of rows[id][c] * delta[c], added to what other columns gave.
+/// partial[e] = sum over some columns of rows[id][c] * delta[c], added to the sum over the previous columns.
 template <bool ROUNDS, unsigned P, unsigned LAST> struct MakeProducts {
   template <class Id, class Weight> static void run(const Id *__restrict ids, unsigned entries, const Weight *pair, const Weight *last,
                                                     unsigned stride, const float *delta, float *__restrict partial, bool starts) {
@@ -56,7 +56,7 @@ template <bool ROUNDS, unsigned P, unsigned LAST> struct MakeProducts {
   }
 };
 
-/// MakeProducts for `now` columns, which are at most C.
+/// MakeProducts for `now` columns, at most C.
 template <bool ROUNDS, unsigned C> struct ChooseProducts {
   template <class... All> static void run(unsigned now, All... all) {
     if (now == C)
@@ -85,10 +85,10 @@ __attribute__((noinline)) void partial_products(const Id *ids, unsigned room, Le
   }
 }
 
-/// Halvings of a search in n ascending ids.
+/// Halving steps of a search in n ascending ids.
 [[maybe_unused]] inline unsigned halvings(unsigned n) { return n == 0 ? 0 : 32 - static_cast<unsigned>(__builtin_clz(n)); }
 
-/// sums[id - first] += values[e] for the ids of [first, first + count) among n ascending ones; returns their number.
+/// sums[id - first] += values[e] for the ids in [first, first + count) among n ascending ones; returns their number.
 template <class Id> inline unsigned add_own(const Id *__restrict ids, const float *__restrict values, unsigned n, unsigned first,
                                             unsigned count, float *__restrict sums) {
   unsigned at = 0, left = n;

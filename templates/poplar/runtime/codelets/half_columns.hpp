@@ -1,11 +1,11 @@
-// ---- rows of columns that are half numbers: as those of floats, with 32-bit loads of pairs; sums are floats -----------------------
+// ---- rows of columns stored as half numbers: like those of floats, with 32-bit loads of pairs; sums are floats ---------------------
 
 namespace {
 
 /// Two half numbers as floats.
 [[maybe_unused]] inline float2 widened(half2 pair) { return float2{static_cast<float>(pair[0]), static_cast<float>(pair[1])}; }
 
-/// Length of a row of a copy with its source.
+/// Length of a row in a copy with its source.
 [[maybe_unused]] inline unsigned even(unsigned columns) { return columns + columns % 2; }
 
 /// sums[c] += value * rows[i][c] of one row.

@@ -1,14 +1,14 @@
-// ---- the past as half numbers: rows of an even length, so that two neurons are one aligned word -----------------------------------
+// ---- stored values as half numbers: rows have an even length, so that two neurons are one aligned word ----------------------------
 
 namespace {
 
-/// Keeps the values of two neurons, or of the last of an odd number, whose word has a zero beside it.
+/// Stores the values of two neurons, or of the last one of an odd number, whose word is filled with a zero.
 [[maybe_unused]] inline void keep(half *to, float2 value) {
   *reinterpret_cast<half2 *>(to) = half2{static_cast<half>(value[0]), static_cast<half>(value[1])};
 }
 [[maybe_unused]] inline void keep(half *to, float value) { keep(to, float2{value, 0.0f}); }
 
-/// Kept values as floats.
+/// Stored values as floats.
 template <class Real> inline Real recall(const half *from);
 template <> [[maybe_unused]] inline float2 recall<float2>(const half *from) {
   const half2 kept = *reinterpret_cast<const half2 *>(from);

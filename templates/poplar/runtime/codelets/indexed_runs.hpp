@@ -2,13 +2,13 @@
 
 namespace {
 
-/// The runs of row r are [rows[r], rows[r + 1]); each joins values that follow one another from `place` on with weights from `start` on.
-/// Where every run joins one value, there are no lengths.
+/// The runs of row r are [rows[r], rows[r + 1]); each connects consecutive values from `place` on with weights from `start` on.
+/// If every run connects one value, there are no lengths.
 template <class Number> struct RunTable {
   const Number *rows, *place, *start, *length;
 };
 
-/// How often the loops went round: halvings of a list, events and keys that were looked at, rows, runs, their values, those x samples.
+/// Loop counts: halving steps in a list, events and keys that were read, rows, runs, their values, values times samples.
 struct Trips {
   unsigned long searches = 0, lookups = 0, found = 0, runs = 0, values = 0, products = 0;
 };
@@ -27,17 +27,17 @@ inline void each_value(const RunTable<Number> &table, unsigned row, Trips &trips
   }
 }
 
-/// Below all values.
+/// Less than all values.
 [[maybe_unused]] constexpr float LOWEST = -3.402823466e+38f;
 
-/// Keeps the smallest entry, counted from 1; 0 is none.
+/// Keeps the smallest entry, counted from 1; 0 means none.
 [[maybe_unused]] inline void choose_first(float &chosen, unsigned entry) {
   const float number = static_cast<float>(entry + 1);
   if (chosen == 0.0f || number < chosen)
     chosen = number;
 }
 
-/// The first of the ascending ids that is not below `low`.
+/// The first of the ascending ids that is at least `low`.
 template <class Id> [[maybe_unused]] inline unsigned first_from(const Id *ids, unsigned events, unsigned low, Trips &trips) {
   unsigned first = 0;
   for (unsigned left = low > 0 ? events : 0; left > 0; ++trips.searches) {
@@ -49,7 +49,7 @@ template <class Id> [[maybe_unused]] inline unsigned first_from(const Id *ids, u
   return first;
 }
 
-/// Calls use(row) for the row of each event that has one: rows from `low` on follow one another …
+/// Calls use(row) for the row of each event that has one, if rows are consecutive from `low` on.
 template <class Id, class Use>
 [[maybe_unused]] inline void each_event(const Id *ids, unsigned events, unsigned low, unsigned span, Trips &trips, const Use &use) {
   for (unsigned e = first_from(ids, events, low, trips); e < events; ++e) {
@@ -61,7 +61,7 @@ template <class Id, class Use>
   }
 }
 
-/// … or have keys. Events and keys both ascend.
+/// The same if rows have keys; events and keys both ascend.
 template <class Id, class Number, class Use>
 [[maybe_unused]] inline void each_event(const Id *ids, unsigned events, const Number *keys, unsigned span, Trips &trips, const Use &use) {
   unsigned row = 0, e = span > 0 ? first_from(ids, events, keys[0], trips) : events;
@@ -90,10 +90,16 @@ template <class Number, class Use>
   trips.lookups += span;
 }
 
-/// sums[place] += value * weights[start].
-template <bool SINGLE, class Number>
-inline void add_runs(const RunTable<Number> &table, unsigned row, float value, const float *weights, float *sums, Trips &trips) {
-  each_value<SINGLE>(table, row, trips, [&](unsigned place, unsigned start) { sums[place] += value * weights[start]; });
+/// sums[place] += value * weights[start]; weights are floats or half numbers.
+template <bool SINGLE, class Number, class Weight>
+inline void add_runs(const RunTable<Number> &table, unsigned row, float value, const Weight *weights, float *sums, Trips &trips) {
+  each_value<SINGLE>(table, row, trips, [&](unsigned place, unsigned start) { sums[place] += value * static_cast<float>(weights[start]); });
+}
+
+/// sums[place] += biases[start - weights]: biases have numbers from `weights` on.
+template <bool SINGLE, class Number> [[maybe_unused]] inline void
+add_biases(const RunTable<Number> &table, unsigned row, const float *biases, unsigned weights, float *sums, Trips &trips) {
+  each_value<SINGLE>(table, row, trips, [&](unsigned place, unsigned start) { sums[place] += biases[start - weights]; });
 }
 
 /// gradients[start] += value * delta[place].
@@ -103,13 +109,13 @@ inline void add_to_runs(const RunTable<Number> &table, unsigned row, float value
 }
 
 /// sums[s * stride] += deltas[place][s] * weights[start] over all runs of a row, N samples at a time in registers.
-template <unsigned N, bool SINGLE, class Number>
-inline void add_runs_of_some_samples(const RunTable<Number> &table, unsigned row, const float *deltas, unsigned batch, const float *weights,
-                                     float *sums, unsigned stride, Trips &trips) {
+template <unsigned N, bool SINGLE, class Number, class Weight>
+inline void add_runs_of_some_samples(const RunTable<Number> &table, unsigned row, const float *deltas, unsigned batch,
+                                     const Weight *weights, float *sums, unsigned stride, Trips &trips) {
   float held[N] = {};
   const unsigned long before = trips.values;
   each_value<SINGLE>(table, row, trips, [&](unsigned place, unsigned start) {
-    const float weight = weights[start];
+    const float weight = static_cast<float>(weights[start]);
     const float *delta = deltas + static_cast<unsigned long>(place) * batch;
     for (unsigned s = 0; s < N; ++s)
       held[s] += weight * delta[s];
@@ -119,9 +125,9 @@ inline void add_runs_of_some_samples(const RunTable<Number> &table, unsigned row
   trips.products += N * (trips.values - before);
 }
 
-template <bool SINGLE, class Number>
+template <bool SINGLE, class Number, class Weight>
 [[maybe_unused]] inline void add_runs_of_samples(const RunTable<Number> &table, unsigned row, const float *deltas, unsigned batch,
-                                                 const float *weights, float *sums, unsigned samples, unsigned stride, Trips &trips) {
+                                                 const Weight *weights, float *sums, unsigned samples, unsigned stride, Trips &trips) {
   unsigned s = 0;
   for (; s + 8 <= samples; s += 8)
     add_runs_of_some_samples<8, SINGLE>(table, row, deltas + s, batch, weights, sums + s * stride, stride, trips);

@@ -1,4 +1,4 @@
-// ---- equations: of one neuron (float), or of two that follow each other (float2) -----------------------------------------------
+// ---- equations of one neuron (float), or of two consecutive ones (float2) ---------------------------------------------------------
 
 namespace {
 
@@ -10,7 +10,7 @@ template <class Real> inline Real load(const float *from);
 template <> [[maybe_unused]] inline float load<float>(const float *from) { return *from; }
 template <> [[maybe_unused]] inline float2 load<float2>(const float *from) { return float2{from[0], from[1]}; }
 
-/// Stores values that lie `apart` floats from each other.
+/// Stores values `apart` floats apart.
 [[maybe_unused]] inline void store(float *to, float value, unsigned long = 1) { *to = value; }
 [[maybe_unused]] inline void store(float *to, float2 value, unsigned long apart = 1) {
   to[0] = value[0];
@@ -30,10 +30,10 @@ template <> [[maybe_unused]] inline float2 load<float2>(const float *from) { ret
 [[maybe_unused]] inline float sum_of(float value) { return value; }
 [[maybe_unused]] inline float sum_of(float2 value) { return value[0] + value[1]; }
 
-/// What a comparison of two pairs is.
+/// The result of comparing two pairs.
 using Compared = decltype(float2{} > float2{});
 
-/// 1 where a comparison holds, else 0.
+/// 1 if a comparison holds, else 0.
 [[maybe_unused]] inline float ones(bool holds) { return holds ? 1.0f : 0.0f; }
 [[maybe_unused]] inline float2 ones(Compared holds) { return float2{ones(holds[0] != 0), ones(holds[1] != 0)}; }
 
@@ -47,7 +47,7 @@ template <class F> inline float2 each(float2 x, F f) { return float2{f(x[0]), f(
 template <class F> inline float each(float x, float y, F f) { return f(x, y); }
 template <class F> inline float2 each(float2 x, float2 y, F f) { return float2{f(x[0], y[0]), f(x[1], y[1])}; }
 
-/// Calls step(float2, c) for the neurons c and c + 1, step(float, c) for the last of an odd number.
+/// Calls step(float2, c) for the neurons c and c + 1, and step(float, c) for the last one of an odd number.
 template <class Step> inline void each_pair(unsigned count, const Step &step) {
   unsigned c = 0;
   for (; c + 1 < count; c += 2)

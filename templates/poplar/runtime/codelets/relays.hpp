@@ -2,27 +2,27 @@
 
 namespace {
 
-/// Ids are moved as whole words: two of 16 bits or one of 32.
+/// Ids are moved as whole words: two 16-bit ids or one 32-bit id.
 typedef unsigned __attribute__((may_alias)) Word;
 
-/// Words of so many ids.
+/// Words of this many ids.
 template <class Id> inline unsigned id_words(unsigned ids) { return (ids * sizeof(Id) + 3) / 4; }
 
-/// What a mask unit is: 32 neurons that may have spiked in one word; 16 in the upper half of a word and below them those that only take
-/// gradient; or 32 and 32 in two words. The first neuron is the highest bit.
+/// A mask unit, which has one of three forms: 32 neurons that may have spiked, in one word; 16 neurons, with spikes in the upper half of a
+/// word and neurons that only receive gradient in the lower; or 32 and 32 in two words. The first neuron is the highest bit.
 enum class Mask { SPIKES, HALVES, PAIRS };
 
-/// A piece of a relay's mask, one worker's; see relay_pieces() in layout.hpp.
+/// One worker's piece of a relay's mask; see relay_pieces() in populations.hpp.
 struct Piece {
   unsigned sample, place, run, units, begin, from, to, head, tail;
 };
 
-/// The pieces of all workers: [WORKERS + 1] numbers of their first ones, then what they are.
+/// The pieces of all workers: [WORKERS + 1] indices of their first pieces, then the pieces.
 [[maybe_unused]] inline const Piece &piece_of(const unsigned *pieces, unsigned number) {
   return *reinterpret_cast<const Piece *>(&pieces[WORKERS + 1 + number * (sizeof(Piece) / sizeof(unsigned))]);
 }
 
-/// Ids that a worker finds: spikes from the begin of its room upwards, neurons that only take gradient from its end downwards.
+/// Ids that a worker finds: spikes upwards from the start of its space, neurons that only receive gradient downwards from its end.
 struct Found {
   unsigned *up, *down;
   unsigned runs = 0, groups = 0, singles = 0, hits = 0;
@@ -42,7 +42,7 @@ struct Found {
     }
   }
 
-  /// Units that follow each other, four words at once, as most hold no bit.
+  /// Consecutive units, four words at once, because most have no bit set.
   template <Mask KIND> void scan(const unsigned *unit, const unsigned *first, unsigned units) {
     constexpr unsigned WORDS = KIND == Mask::PAIRS ? 2 : 1, TOGETHER = 4 / WORDS;
     unsigned i = 0;
@@ -75,7 +75,7 @@ struct Found {
   }
 };
 
-/// The first id behind a piece among the spikes (GRADIENT: among those that only take gradient) of its sample; 0 if there is none.
+/// The first id after a piece among the spikes (GRADIENT: among the neurons that only receive gradient) of its sample; 0 if there is none.
 template <bool GRADIENT>
 inline unsigned id_behind(const unsigned *pieces, const unsigned *counts, const unsigned *ids, unsigned number, unsigned tail) {
   for (; number < tail; ++number)
@@ -84,8 +84,8 @@ inline unsigned id_behind(const unsigned *pieces, const unsigned *counts, const 
   return 0;
 }
 
-/// Writes the words that begin in places [begin, end) of a list, from ids that lie STEP apart; `next` is what comes behind the last one.
-/// Returns how many.
+/// Writes the words that begin in places [begin, end) of a list, from ids that are STEP apart; `next` is the id after the last one.
+/// Returns the number of words.
 template <class Id, int STEP, class Write>
 __attribute__((noinline)) unsigned join(const unsigned *ids, unsigned begin, unsigned end, unsigned next, const Write &write) {
   if (sizeof(Id) == 4) {
@@ -109,14 +109,14 @@ __attribute__((noinline)) unsigned join(const unsigned *ids, unsigned begin, uns
   return x ^ x >> 16;
 }
 
-/// Which of a step's spikes are sent: those with the lowest scores, of which no two are the same.
+/// The spikes of a step that are sent: those with the lowest scores, no two of which are equal.
 struct Choice {
   unsigned of_step;
 
   Choice(unsigned key, unsigned step) : of_step(mixed(key * 0x9E3779B1u + step * 0x85EBCA77u)) {}
   unsigned score(unsigned id) const { return mixed(of_step + id * 0xC2B2AE3Du); }
 
-  /// The score below which lie `kept` of a sample's spikes; its bits are found from the highest on.
+  /// The score below which `kept` spikes of a sample lie; its bits are found from the highest on.
   unsigned bound(const unsigned *pieces, const unsigned *counts, const unsigned *ids, const Piece &of, unsigned kept) const {
     unsigned found = 0;
     for (unsigned bit = 0x80000000u; bit != 0; bit >>= 1) {
@@ -129,7 +129,7 @@ struct Choice {
     return found;
   }
 
-  /// Writes the words of the list of the `kept` spikes of a sample that are sent; `next` is what comes behind the last one.
+  /// Writes the words of the list of the `kept` spikes that a sample sends; `next` is the id after the last one.
   template <class Id, class Write> __attribute__((noinline)) unsigned join(const unsigned *pieces, const unsigned *counts,
                                                                            const unsigned *ids, const Piece &of, unsigned kept,
                                                                            unsigned next, const Write &write) const {
@@ -154,7 +154,7 @@ struct Choice {
   }
 };
 
-/// Bits of the values in the words [begin, end) of a list of bits, from the ids of a piece and those behind it; returns how many.
+/// Bits of the values in the words [begin, end) of a list of bits, from the ids of a piece and those after it; returns the number of ids.
 [[maybe_unused]] __attribute__((noinline)) unsigned put_bits(const unsigned *pieces, const unsigned *counts, const unsigned *found_ids,
                                                              unsigned number, unsigned begin, unsigned end, unsigned *bits) {
   unsigned word = begin, value = 0, put = 0;
@@ -174,8 +174,8 @@ struct Choice {
   return put;
 }
 
-/// The ids of bits in the words [begin, end) of `words`, the first of which has a place in a window: the words of the window that begin with one
-/// of them. Returns how many bits there are.
+/// The ids of bits in the words [begin, end) of `words`, the first of which has a place in a window: writes the words of the window that
+/// begin with one of them. Returns the number of bits.
 template <class Id> __attribute__((noinline)) unsigned list_bits(const unsigned *bits, unsigned words, unsigned begin, unsigned end,
                                                                  int place, int room, Id *window) {
   Word *list = reinterpret_cast<Word *>(window);
@@ -212,15 +212,15 @@ template <class Id> __attribute__((noinline)) unsigned list_bits(const unsigned 
   return found;
 }
 
-/// The most of `left` and what is more than `room` of `all` events.
+/// The larger of `left` and the number of `all` events beyond `room`.
 [[maybe_unused]] inline unsigned most_left(unsigned left, unsigned all, unsigned room) {
   return all > room && all - room > left ? all - room : left;
 }
 
-/// Windows of `room` events that so many events need.
+/// Windows of `room` events that this many events need.
 [[maybe_unused]] inline unsigned further_windows(unsigned events, unsigned room) { return (events + room - 1) / room; }
 
-/// A worker's shares of the lists of all samples: of each list the words whose number modulo WORKERS is in [first, first + span).
+/// A worker's shares of the lists of all samples: of each list, the words whose index modulo WORKERS is in [first, first + span).
 template <class Share> inline void each_share(unsigned samples, unsigned worker, const Share &share) {
   for (unsigned at = worker * samples, end = at + samples; at < end;) {
     const unsigned first = at % WORKERS, span = WORKERS - first < end - at ? WORKERS - first : end - at;
@@ -229,7 +229,7 @@ template <class Share> inline void each_share(unsigned samples, unsigned worker,
   }
 }
 
-/// Words that were copied, in so many runs.
+/// Words that were copied, and the number of runs.
 struct Copied {
   unsigned words = 0, runs = 0;
 };

@@ -2,7 +2,7 @@
 
 namespace {
 
-/// No step: larger than any negative one that a delayed bus shows.
+/// No step: greater than any negative step of a delayed bus.
 constexpr int NO_STEP = -1000000000;
 
 /// The step for which `iteration == interval * step + offset`, or NO_STEP.

@@ -2,13 +2,13 @@
 
 namespace {
 
-/// Where the elements of a worker begin when all workers of a tile share `count`: in pairs, so that each has whole 64-bit words.
+/// Where the elements of a worker begin if all workers of a tile share `count`: in pairs, so that each has whole 64-bit words.
 [[maybe_unused]] inline unsigned share_of_worker(unsigned count, unsigned worker, unsigned workers) {
   const unsigned begin = 2 * (pairs(count) * worker / workers);
   return begin < count ? begin : count;
 }
 
-/// sums[i] += the elements i of N further gradients, `apart` floats from one to the next.
+/// sums[i] += element i of N further gradients, which are `apart` floats apart.
 template <unsigned N> struct AddGradients {
   static void run(unsigned number, float *__restrict sums, const float *__restrict more, unsigned long apart, unsigned begin,
                   unsigned end) {
@@ -27,7 +27,7 @@ template <> struct AddGradients<0> {
   template <class... All> static void run(All...) {}
 };
 
-/// Adds `parts - 1` gradients to the first, in passes over SUMMANDS of them; returns the passes.
+/// Adds `parts - 1` gradients to the first, in passes over SUMMANDS of them; returns the number of passes.
 [[maybe_unused]] inline unsigned add_gradients(float *sums, const float *more, unsigned parts, unsigned long apart, unsigned begin,
                                                unsigned end) {
   unsigned passes = 0;

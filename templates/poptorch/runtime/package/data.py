@@ -1,4 +1,4 @@
-"""Samples for train.py: from a file, or drawn where there is none."""
+"""Samples for train.py: from a file, or random ones if there is none."""
 
 import torch
 
@@ -7,7 +7,7 @@ from .weights import load_file
 
 
 def dataset(path, seed, least):
-    """Return a data set of inputs and what the loss compares with.
+    """Return a data set of inputs and targets.
 
     `path`: a safetensors file, or None: `least` samples are drawn, spikes at a rate of one in ten.
     """
@@ -26,7 +26,7 @@ def dataset(path, seed, least):
 
 
 def _targets():
-    """What the loss compares with: by default a class of each sample."""
+    """Return the targets: by default one class per sample."""
     classes = OUTPUTS[NETWORK["loss_output"]]["shape"][-1]
     return NETWORK.get("targets", {"kind": "class", "shape": [], "classes": classes, "lengths": False})
 

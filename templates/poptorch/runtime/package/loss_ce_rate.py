@@ -11,5 +11,5 @@ def loss_of(record, labels):
 
 
 def scores_of(record):
-    """Return [batch, classes] numbers whose largest is the prediction."""
+    """Return [batch, classes] scores; the class with the largest score is the prediction."""
     return record.sum(1)

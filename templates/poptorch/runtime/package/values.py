@@ -1,23 +1,23 @@
-"""Values that change while the network trains, besides weights: its gradient window, and how many spikes are sent."""
+"""Values other than weights that change during training: the gradient window, and the number of spikes that are sent."""
 
 import hashlib
 import math
 
 import torch
 
-from .description import NETWORK
+from .description import INPUTS, NETWORK, STEPS
 
 LIMITS = NETWORK["limits"]
-"""Sources that send at most so many spikes of a step: name, seed name, neurons, compiled capacity, and its buffer or its input's number."""
+"""Sources that limit the spikes they send per step: name, seed name, neurons, compiled capacity, and buffer or index of the input."""
 WINDOWS = NETWORK["windows"]
-"""Buffers of the lower ends of gradient windows, and the lower end that was compiled."""
+"""Buffers of the lower bounds of gradient windows, and the compiled lower bound."""
 NAMED = WINDOWS["low"] + [limit["buffer"] for limit in LIMITS if limit["buffer"]]
-"""Buffers of the network that a run may change."""
+"""Buffers of the network that a run can change."""
 WORD = 0xFFFFFFFF
 
 
 def schedule(text):
-    """Return the function of the update that a text describes: 5, linear:10,5,updates=20 or exponential:-100,-0.1 (by halves)."""
+    """Return the function of the update described by a text: 5, linear:10,5,updates=20 or exponential:-100,-0.1 (by halves)."""
     name, _, rest = text.partition(":")
     if not rest:
         return lambda update: float(text)
@@ -32,7 +32,7 @@ def schedule(text):
 
 
 class RunValues:
-    """Sets the values of each update.
+    """Sets the values for each update.
 
     `network` holds the buffers; `window` and `capacity` are texts of schedules or None: as compiled; a capacity that ends with %
     is a part of each source's neurons. `drop` is lowest or random.
@@ -41,6 +41,9 @@ class RunValues:
     def __init__(self, network, window=None, capacity=None, drop="lowest", seed=0):
         if window is not None and not WINDOWS["low"]:
             raise SystemExit("the network was compiled without a gradient window; compile it with --gradient-window")
+        fixed = [i["label"] for i in INPUTS if i["static"] and any(limit["source"] == i["name"] + "_in" for limit in LIMITS)]
+        if drop != "lowest" and fixed:
+            raise SystemExit("the input {!r} is the same at every step, and a random choice is not; leave --drop out".format(fixed[0]))
         if (capacity is not None or drop != "lowest") and not LIMITS:
             raise SystemExit("the network was compiled to send all spikes; compile it with --mode drop and --capacity")
         self.network, self.drop, self.seed = network, drop, seed
@@ -51,7 +54,7 @@ class RunValues:
 
     @property
     def changes(self):
-        """Whether anything differs from what was compiled."""
+        """Whether any value differs from the compiled one."""
         return self.window is not None or self.capacity is not None or self.drop != "lowest"
 
     def set(self, update):
@@ -67,13 +70,26 @@ class RunValues:
             if limit["buffer"]:
                 getattr(self.network, limit["buffer"]).copy_(torch.tensor([float(n) for n in self.now[limit["source"]]]))
 
-    def sent(self, inputs):
-        """Return the inputs [batch, steps, ...] without the spikes that are not sent, which the host chooses."""
+    def sent(self, inputs, always=False):
+        """Return the inputs [batch, steps, ...] without the spikes that are not sent, which the host chooses.
+
+        The device sends as many of the lowest ids as were compiled; with `always` the host chooses them, so that it can count the others.
+        """
         found = list(inputs)
         for limit in LIMITS:
-            if limit["input"] is not None and self.now[limit["source"]] != (limit["capacity"], -1):
-                found[limit["input"]] = sent(found[limit["input"]], *self.now[limit["source"]])
+            compiled = limit["capacity"], -1
+            now = self.now.get(limit["source"], compiled)
+            if limit["input"] is not None and (always or now != compiled):
+                given = found[limit["input"]]
+                static = INPUTS[limit["input"]]["static"]
+                found[limit["input"]] = sent(given.unsqueeze(1), *now).squeeze(1) if static else sent(given, *now)
         return found
+
+    @staticmethod
+    def dropped(inputs, chosen):
+        """Return how many spikes `chosen` lacks; those of an input that is the same at every step are dropped in each."""
+        pairs = zip(INPUTS, inputs, chosen)
+        return sum(int((before - after).sum()) * (STEPS if i["static"] else 1) for i, before, after in pairs if before is not after)
 
     def _capacity(self, limit, update):
         if self.capacity is None:
@@ -86,21 +102,21 @@ class RunValues:
 
 
 def choice_key(drop, seed, update, source):
-    """Return the key of the choice of an update; -1: the lowest ids."""
+    """Return the key for the selection in an update; -1: the lowest ids."""
     if drop == "lowest":
         return -1
     return int.from_bytes(hashlib.blake2b("{} {} {}".format(seed, update, source).encode(), digest_size=3).digest(), "little")
 
 
 def mixed(x):
-    """A bijection of the unsigned integers of 32 bits, here in 64."""
+    """A bijection of the unsigned 32-bit integers, computed with 64 bits."""
     x = ((x ^ (x >> 16)) * 0x85EBCA6B) & WORD
     x = ((x ^ (x >> 13)) * 0xC2B2AE35) & WORD
     return x ^ (x >> 16)
 
 
 def sent(spikes, capacity, key):
-    """Return spikes [batch, steps, ...] with at most `capacity` of each step, as snnc.compiler.lowering.spike_limits defines them."""
+    """Return spikes [batch, steps, ...] with at most `capacity` per step, as snnc.compiler.lowering.spike_limits defines them."""
     rows = spikes.flatten(2)
     if key < 0:
         return (rows * (rows.cumsum(-1) <= capacity)).reshape(spikes.shape)

@@ -44,7 +44,7 @@ def _tensor(path, name, about, content, begin):
 
 
 def save_file(tensors, path):
-    """Write tensors of 32-bit floats by name; the file appears whole or not at all."""
+    """Write tensors of 32-bit floats by name; the file appears completely or not at all."""
     head, pieces, position = {}, [], 0
     for name, tensor in tensors.items():
         data = tensor.detach().to("cpu", torch.float32).contiguous()

@@ -17,10 +17,10 @@ from snnc.compiler.machines.target import Target
 from snnc.compiler.tiles import make_plan
 from snnc.compiler.tiles.baselines import Assignment, check_strategy, linear, partition, random_assignment
 from snnc.compiler.tiles.baselines.partition import NeuronFlow
-from snnc.compiler.tiles.cycles.predict import supersteps
 from snnc.compiler.tiles.errors import BaselineTooBigError, NoPartitionerError, StrategyError
 from snnc.compiler.tiles.exchange.traffic import deltas_to_sources, windows_to_blocks
-from snnc.compiler.tiles.placement import search
+from snnc.compiler.tiles.prediction.training_step import supersteps
+from snnc.compiler.tiles.search import search
 
 SIZES = st.lists(st.integers(1, 50), min_size=1, max_size=5).map(tuple)
 TILES = st.integers(1, 70)

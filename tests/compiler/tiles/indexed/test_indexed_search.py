@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from snnc.compiler.tiles.indexed.indexed_cycles import keys_passed
+from snnc.compiler.tiles.cycles.indexed_cycles import keys_passed
 
 
 def steps_of_search(ids, keys):

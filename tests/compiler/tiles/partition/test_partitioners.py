@@ -36,6 +36,7 @@ def test_own_partitions_are_valid_balanced_and_repeatable(vertices, nets, parts,
     is_valid_balanced_and_repeatable(OWN, vertices, nets, parts, seed)
 
 
+@pytest.mark.representative("*-60-50-3-1")
 @pytest.mark.parametrize(("vertices", "nets", "parts", "seed"), [(4, 1, 2, 0), (60, 50, 3, 1), (23, 40, 4, 2)])
 @pytest.mark.parametrize("cutter", NATIVE)
 def test_partitions_of_other_packages_are_valid_balanced_and_repeatable(cutter, vertices, nets, parts, seed):
@@ -63,6 +64,7 @@ def test_own_pass_finds_planted_clusters(clusters, inside, parts, seed):
     assert graph.cut(in_order(graph, parts), parts) > 1.15 * wanted
 
 
+@pytest.mark.representative("4")
 @pytest.mark.parametrize("parts", [2, 4, 8])
 def test_own_pass_is_within_a_fifth_of_mt_kahypar(parts):
     pytest.importorskip("mtkahypar")
@@ -102,6 +104,7 @@ def damaged(request, tmp_path, monkeypatch):
     return DAMAGES[request.param]
 
 
+@pytest.mark.representative("import os; os.abort()", "raise RuntimeError('no cores found')")
 def test_a_partitioner_that_crashes_leaves_the_process_alive_and_the_next_one_cuts(damaged):
     graph = scattered(12, 8, 24, 0)
     with pytest.warns(UserWarning, match="cuts instead") as said:
@@ -112,6 +115,7 @@ def test_a_partitioner_that_crashes_leaves_the_process_alive_and_the_next_one_cu
     assert re.search(f"'metis' {damaged}.*'snnc' cuts instead", second)
 
 
+@pytest.mark.representative("import os; os._exit(0)-*", "raise RuntimeError('no cores found')-metis")
 @pytest.mark.parametrize("name", ["mtkahypar", "metis"])
 def test_a_named_partitioner_that_crashes_is_an_error(damaged, name):
     with pytest.raises(PartitionerCrashError, match=f"SNNC-E433: the partitioner '{name}' {damaged}.*pip uninstall"):

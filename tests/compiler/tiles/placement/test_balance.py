@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from snnc.compiler.tiles.blocks.cut import Cut
 from snnc.compiler.tiles.placement.balance import Balance
 from snnc.compiler.tiles.placement.choices import Allocation, Choice
-from snnc.compiler.tiles.placement.cut import Cut
 
 
 def choice(neurons: int, replicas: int, slopes: tuple[float, ...]) -> Choice:

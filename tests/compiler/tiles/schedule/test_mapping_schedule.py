@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from mapping_nets import Wire, program, w1
 
 from snnc.compiler.tiles.errors import NoScheduleError
-from snnc.compiler.tiles.network import describe
+from snnc.compiler.tiles.mapped.network import describe
 from snnc.compiler.tiles.schedule.schedule import Arc, find_stages, make_schedule
 
 NAMES = ["p0", "p1", "p2", "p3", "p4"]

@@ -7,9 +7,9 @@ import pytest
 from mapping_nets import w1
 
 from snnc.compiler.tiles import codelet_costs
-from snnc.compiler.tiles.network import describe
-from snnc.compiler.tiles.vertices.block_loops import forward_loops, read_loops, source_loops
-from snnc.compiler.tiles.vertices.block_vertices import BlockLink
+from snnc.compiler.tiles.codelets.block_loops import forward_loops, read_loops, source_loops
+from snnc.compiler.tiles.codelets.block_vertices import BlockLink
+from snnc.compiler.tiles.mapped.network import describe
 from snnc.compiler.tiles.vertices.cost import dot_sweeps
 from snnc.compiler.tiles.vertices.loops import Amount, Loop, LoopsByPlace, as_formula, cycles_of, looping, pairs
 
@@ -64,7 +64,7 @@ def test_the_loops_over_spikes_take_what_a_walk_over_their_columns_takes(count: 
     events, samples, walked, left = 17, 3, 0, count
     while left:
         taken = min(left, 12)
-        walked += samples * (cost.sweep + cost.held * taken)
+        walked += samples * (cost.sweep + cost.swept_column * taken)
         walked += events * (cost.event + cost.event_vector * (taken // 2 + taken % 2))
         walked += events * (cost.event_joined if taken % 2 and taken > 1 else 0)
         left -= taken

@@ -1,0 +1,75 @@
+// Normalisation of each sample over all its channels and the field.
+#ifndef SNNC_POPNN_LAYER_NORM_HPP
+#define SNNC_POPNN_LAYER_NORM_HPP
+
+#include <utility>
+
+#include <popnn/GroupNorm.hpp>
+
+namespace popnn {
+namespace ln {
+
+/// Mean and inverse deviation of every channel.
+inline std::pair<poplar::Tensor, poplar::Tensor>
+layerNormStatistics(poplar::Graph &graph, const poplar::Tensor acts, float eps, poplar::program::Sequence &prog, bool unbiasedVarEstimate,
+                    bool stableAlgo = false, const poplar::Type &partialsType = poplar::FLOAT, const poplar::DebugContext &context = {},
+                    const poplar::OptionFlags &options = {}) {
+  return gn::groupNormStatistics(graph, acts, eps, prog, 1, unbiasedVarEstimate, stableAlgo, partialsType, context, options);
+}
+/// (acts - mean) x invStdDev
+inline poplar::Tensor layerNormWhiten(poplar::Graph &graph, const poplar::Tensor &acts, const poplar::Tensor &mean,
+                                      const poplar::Tensor &invStdDev, poplar::program::Sequence &prog,
+                                      const poplar::DebugContext &context = {}, const poplar::OptionFlags &options = {}) {
+  return gn::groupNormWhiten(graph, acts, mean, invStdDev, prog, context, options);
+}
+/// What is normalised, and what is only whitened.
+inline std::pair<poplar::Tensor, poplar::Tensor> layerNormalise(poplar::Graph &graph, const poplar::Tensor &acts,
+                                                                const poplar::Tensor &gamma, const poplar::Tensor &beta,
+                                                                const poplar::Tensor &mean, const poplar::Tensor &invStdDev,
+                                                                poplar::program::Sequence &prog, const poplar::DebugContext &context = {},
+                                                                const poplar::OptionFlags &options = {}) {
+  return gn::groupNormalise(graph, acts, gamma, beta, mean, invStdDev, prog, context, options);
+}
+/// The gradients of gamma and of beta, from activations or from what was whitened.
+inline std::pair<poplar::Tensor, poplar::Tensor>
+layerNormParamGradients(poplar::Graph &graph, const poplar::Tensor &acts, const poplar::Tensor &gradsIn, const poplar::Tensor &mean,
+                        const poplar::Tensor &invStdDev, poplar::program::Sequence &prog, const poplar::Type &partialsType = poplar::FLOAT,
+                        const poplar::DebugContext &context = {}, const poplar::OptionFlags &options = {}) {
+  return gn::groupNormParamGradients(graph, acts, gradsIn, mean, invStdDev, prog, partialsType, context, options);
+}
+inline std::pair<poplar::Tensor, poplar::Tensor> layerNormParamGradients(poplar::Graph &graph, const poplar::Tensor &actsWhitened,
+                                                                         const poplar::Tensor &gradsIn, poplar::program::Sequence &prog,
+                                                                         const poplar::Type &partialsType = poplar::FLOAT,
+                                                                         const poplar::DebugContext &context = {},
+                                                                         const poplar::OptionFlags &options = {}) {
+  return gn::groupNormParamGradients(graph, actsWhitened, gradsIn, prog, partialsType, context, options);
+}
+/// The gradient of the activations.
+inline poplar::Tensor layerNormGradients(poplar::Graph &graph, const poplar::Tensor &acts, const poplar::Tensor &gradsIn,
+                                         const poplar::Tensor &mean, const poplar::Tensor &invStdDev, const poplar::Tensor &gamma,
+                                         poplar::program::Sequence &prog, const poplar::Type &partialsType = poplar::FLOAT,
+                                         const poplar::DebugContext &context = {}, const poplar::OptionFlags &options = {}) {
+  return gn::groupNormGradients(graph, acts, gradsIn, mean, invStdDev, gamma, prog, partialsType, context, options);
+}
+inline poplar::Tensor layerNormGradients(poplar::Graph &graph, const poplar::Tensor &actsWhitened, const poplar::Tensor &gradsIn,
+                                         const poplar::Tensor &invStdDev, const poplar::Tensor &gamma, poplar::program::Sequence &prog,
+                                         const poplar::Type &partialsType = poplar::FLOAT, const poplar::DebugContext &context = {},
+                                         const poplar::OptionFlags &options = {}) {
+  return gn::groupNormGradients(graph, actsWhitened, gradsIn, invStdDev, gamma, prog, partialsType, context, options);
+}
+/// Parameters += scale x gradients.
+inline void layerNormParamUpdate(poplar::Graph &graph, const poplar::Tensor &gammaDelta, const poplar::Tensor &betaDelta, float scale,
+                                 poplar::Tensor &gamma, poplar::Tensor &beta, poplar::program::Sequence &prog,
+                                 const poplar::DebugContext &context = {}, const poplar::OptionFlags &options = {}) {
+  gn::groupNormParamUpdate(graph, gammaDelta, betaDelta, scale, gamma, beta, prog, context, options);
+}
+inline void layerNormParamUpdate(poplar::Graph &graph, const poplar::Tensor &gammaDelta, const poplar::Tensor &betaDelta,
+                                 const poplar::Tensor &scale, poplar::Tensor &gamma, poplar::Tensor &beta, poplar::program::Sequence &prog,
+                                 const poplar::DebugContext &context = {}, const poplar::OptionFlags &options = {}) {
+  gn::groupNormParamUpdate(graph, gammaDelta, betaDelta, scale, gamma, beta, prog, context, options);
+}
+
+} // namespace ln
+} // namespace popnn
+
+#endif

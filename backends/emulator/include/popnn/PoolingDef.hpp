@@ -1,0 +1,6 @@
+#ifndef SNNC_POPNN_POOLING_DEF_HPP
+#define SNNC_POPNN_POOLING_DEF_HPP
+namespace popnn {
+enum class PoolingType { MAX, AVG, SUM };
+}
+#endif

@@ -1,0 +1,61 @@
+// What recurrent layers have in common: their sizes, and the tensors that they step through.
+#ifndef SNNC_POPNN_RNN_HPP
+#define SNNC_POPNN_RNN_HPP
+
+#include <cassert>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include <poplar/Graph.hpp>
+#include <poplar/Program.hpp>
+#include <poplar/Tensor.hpp>
+#include <poputil/DebugInfo.hpp>
+
+namespace popnn {
+namespace rnn {
+
+struct RnnParams {
+  poplar::Type dataType;
+  std::size_t batchSize;
+  /// Steps of the sequence; both names mean the same.
+  std::size_t maxTimeSteps, timeSteps;
+  /// UNSIGNED_INT, one or [batchSize]: how many steps are real. Layers of the emulator refuse it.
+  poplar::Tensor varTimeSteps;
+  /// Sizes of the input and of the output.
+  std::vector<std::size_t> layerSizes;
+
+  RnnParams(poplar::Type type, std::size_t batch, std::size_t steps, std::vector<std::size_t> sizes)
+      : dataType(type), batchSize(batch), maxTimeSteps(steps), timeSteps(steps), layerSizes(std::move(sizes)) {}
+  RnnParams(poplar::Type type, std::size_t batch, std::size_t maxSteps, const poplar::Tensor &steps, std::vector<std::size_t> sizes)
+      : dataType(type), batchSize(batch), maxTimeSteps(maxSteps), timeSteps(maxSteps), varTimeSteps(steps), layerSizes(std::move(sizes)) {}
+
+  std::size_t getMaxShards(const poplar::Graph &graph) const;
+  std::size_t getInputBytesPerTile(const poplar::Graph &graph) const;
+  std::size_t getOutputBytesPerTile(const poplar::Graph &graph) const;
+  bool variableTimeSteps() const { return varTimeSteps.valid(); }
+  bool batchVariableTimeSteps() const { return varTimeSteps.valid() && varTimeSteps.numElements() > 1; }
+};
+
+/// [multiple, batch, input or output size]
+poplar::Tensor createInitialState(poplar::Graph &graph, const RnnParams &params, bool isOutput, unsigned multiple, unsigned numShards,
+                                  const poplar::DebugContext &context = {});
+/// [steps, batch, size], made to be sliced by step.
+poplar::Tensor createRecurrentTensor(poplar::Graph &graph, const RnnParams &params, unsigned size, unsigned numShards,
+                                     const poplar::DebugContext &context = {});
+poplar::Tensor createInputTensor(poplar::Graph &graph, const RnnParams &params, unsigned numShards,
+                                 const poplar::DebugContext &context = {});
+poplar::Tensor createOutputTensor(poplar::Graph &graph, const RnnParams &params, unsigned numShards,
+                                  const poplar::DebugContext &context = {});
+/// [multiple x steps, batch, output size]
+poplar::Tensor createOutputTensor(poplar::Graph &graph, const RnnParams &params, unsigned multiple, unsigned numShards,
+                                  const poplar::DebugContext &context = {});
+/// Step n is step n - 1 of `base`; step 0 is a copy of `single`.
+poplar::Tensor shiftRnnTensor(poplar::Graph &graph, const RnnParams &params, const poplar::Tensor &base, const poplar::Tensor &single,
+                              poplar::program::Sequence &prog, unsigned numShards, const poplar::DebugContext &context = {});
+
+} // namespace rnn
+} // namespace popnn
+
+#endif

@@ -1,0 +1,11 @@
+// A block of a product of matrices on the host's vector registers.
+#pragma once
+
+#include <cstddef>
+
+namespace poplibs {
+
+/// out [m, n] = x [m, k] times y [k, n]. Every element is summed over k in order, products and sums rounded one by one.
+void multiplyBlock(const float *x, const float *y, float *out, std::size_t m, std::size_t k, std::size_t n);
+
+} // namespace poplibs

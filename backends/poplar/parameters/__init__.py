@@ -1,0 +1,1 @@
+"""Vertices that update parameters: the optimiser, norms of gradients, copies of weights."""

@@ -1,0 +1,104 @@
+"""Clipping by the joint norm of all gradients.
+
+Gradients are squared where they are summed. The squares are added by tile and by chip, and their sum determines the factor of the update.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+from snnc.backends.codegen.printing import c_literal
+from snnc.backends.codegen.updates import printed_rule
+from snnc.backends.poplar.network import PoplarNetwork
+from snnc.backends.poplar.parameters.updates import FACTOR, accumulates, clips, scaled, update_vertices, updated, width
+from snnc.backends.poplar.parts import Assembly, Body, CodeletField, VertexLoop, class_name, connected
+from snnc.compiler.losses.update_rules import NORM_EPSILON
+from snnc.compiler.tiles.vertices.loss_vertices import loss_sum
+from snnc.compiler.tiles.vertices.parameter_vertices import clip, judge_update, squares
+
+_SQUARES: Final = "square_gradients"
+_JUDGED: Final = "judge_update"
+_TITLES: Final = {
+    _SQUARES: "U1 squares",
+    "norm_of_tiles": "U1 norm of tiles",
+    "norm_of_chips": "U1 norm of chips",
+    "norm": "U1 norm",
+    _JUDGED: "U1 loss scale",
+}
+
+
+def norm_sets(net: PoplarNetwork) -> dict[str, str]:
+    """Return the compute sets that run between the gradients and a clipped update, in order, with their titles."""
+    if not clips(net):
+        return {}
+    left_out = {"norm_of_chips": net.plan.target.chips == 1, _JUDGED: not scaled(net)}
+    return {name: title for name, title in _TITLES.items() if not left_out.get(name)}
+
+
+def add_norm(net: PoplarNetwork, assembly: Assembly) -> None:
+    """Add vertices that sum the gradients and their squares before the existing updates, which then only read the sums."""
+    if not clips(net):
+        return
+    assembly.variable(
+        "std::unique_ptr<SquareSums>", "square_sums", "std::make_unique<SquareSums>(graph)", "sums of squares of the gradients"
+    )
+    assembly.variable(
+        "Tensor", FACTOR.removesuffix("[0]"), 'layout.on_tile(poplar::FLOAT, {1}, "clip_factor", 0)', "factor that clips all gradients"
+    )
+    loops, vertex = assembly.loops.get("update", []), squares(net.costs, accumulates=accumulates(net), scaled=scaled(net))
+    squared = []
+    updates = {class_name(vertex) for vertex in (updated(net), *update_vertices(net))}
+    for index, loop in enumerate(loops):
+        if loop.codelet not in updates:
+            continue
+        given = {f.name: f.value for f in loop.fields}
+        values = {f.name: given[f.name] for f in vertex.fields if f.name in given}
+        sums = f"square_sums->add({loop.tile}, {net.plan.target.workers})"
+        fields = connected(vertex, {**values, "sums": given["gradient"], "squares": sums})
+        squared.append(replace(loop, compute_set=_SQUARES, codelet=class_name(vertex), fields=fields))
+        loops[index] = replace(loop, fields=tuple(_without_parts(f, given["rates"]) for f in loop.fields if f.name != "kept"))
+    assembly.loops["update"] = [*loops, *squared, *_sums(net)]
+
+
+def _without_parts(field: CodeletField, rates: str) -> CodeletField:
+    """Return the field of an update that reads one sum instead of the parts of its gradient."""
+    value = {"others": rates, "parts": "1"}.get(field.name)
+    return field if value is None else replace(field, value=value)
+
+
+def _sums(net: PoplarNetwork) -> list[VertexLoop]:
+    adds, factor, target = loss_sum(net.costs), clip(net.costs), net.plan.target
+    levels = {"tiles": "square_sums->of_tiles()"}
+    if target.chips > 1:
+        levels["chips"] = f"square_sums->of_chips({target.tiles_per_chip})"
+    found, item = [], "s"
+    for part, every in levels.items():
+        of = {"losses": f"{item}.parts", "total": f"{item}.sum[0]", "count": f"{item}.parts.numElements()"}
+        sums = ("SquareSum", item, every, f"norm_of_{part}", class_name(adds), f"{item}.tile")
+        found.append(VertexLoop(f"squares of {part}", *sums, connected(adds, of)))
+    whole = {"squares": "square_sums->all()", "factor": FACTOR, "count": "square_sums->all().numElements()"}
+    found.append(VertexLoop("the factor", "", "", "", "norm", class_name(factor), "0", connected(factor, whole)))
+    return [*found, *(_judged(net) if scaled(net) else [])]
+
+
+def _judged(net: PoplarNetwork) -> list[VertexLoop]:
+    """Return the vertex that changes the factor of the loss."""
+    vertex = judge_update(net.costs, accumulates=accumulates(net))
+    places = {"factor": FACTOR, "step": "optimizer_step[0]", "good": "good_updates[0]", "skipped": "skipped_updates[0]"}
+    places |= {"loss_scale": "loss_scale[0]", "gradient_scale": "gradient_scale[0]"}
+    places |= {"batches": "batches[0]"} if accumulates(net) else {}
+    return [VertexLoop("decides whether the update is skipped", "", "", "", _JUDGED, class_name(vertex), "0", connected(vertex, places))]
+
+
+def norm_codelets(net: PoplarNetwork) -> list[Body]:
+    """Return the template data of the codelets of the squares and of the factor."""
+    optimizer = net.program.optimizer
+    if optimizer is None or not clips(net):
+        return []
+    vertices = {"vertex": squares(net.costs, accumulates=accumulates(net), scaled=scaled(net)), "factor": clip(net.costs)}
+    limit = "" if optimizer.clip_norm is None else c_literal(optimizer.clip_norm)
+    rule = printed_rule(optimizer, gradient="gradient[i]")
+    numbers: Body = {"norm": limit, "epsilon": c_literal(NORM_EPSILON), "scaled": rule.loss_scale}
+    numbers |= {"judge": judge_update(net.costs, accumulates=accumulates(net))} if scaled(net) else {}
+    return [{"template": "norms", "rule": rule, "accumulates": accumulates(net), "width": width(net), **vertices, **numbers}]

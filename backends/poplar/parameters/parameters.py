@@ -1,0 +1,251 @@
+"""Variables of parameters, their copies, gradients and moments, and the vertices that update them."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Final
+
+from snnc.backends.poplar.network import PoplarNetwork
+from snnc.backends.poplar.parameters.updates import FACTOR, clips, connected_update, keeps_remainder, optimizer_arrays, rates_of
+from snnc.backends.poplar.parts import Assembly, Values, VertexLoop, class_name, connected
+from snnc.compiler.ir.step_program import ConnectionInfo
+from snnc.compiler.losses.weight_rounding import REMAINDER, parameter_key
+from snnc.compiler.tiles.vertices.parameter_vertices import pack_rows, sum_private, weight_rows
+
+WEIGHT_ROWS: Final = "weights_to_sources"
+"""The compute set that copies weights to the tiles of their sources."""
+PACKED_ROWS: Final = "weight_rows_packed"
+"""The preceding compute set, which packs rows of weights side by side."""
+
+
+@dataclass(frozen=True)
+class PlacedParameter:
+    """A parameter with the population whose blocks hold it.
+
+    `form` is "dense" ([inputs][neurons]), "wide" (one value per neuron) or "shared" (one value for all).
+    """
+
+    name: str
+    population: str
+    form: str
+    shape: tuple[int, ...]
+    order: str
+    rows: str
+    learned: bool
+    label: str
+    half: bool
+    first: str = "g.first"
+    """The place of a group's first column in the array as the host sees it."""
+
+    @property
+    def layout_function(self) -> str:
+        """Name of the function of ``Layout`` that creates its variables."""
+        return "half_weights" if self.half else self.summed
+
+    @property
+    def summed(self) -> str:
+        """The same for sums of its gradient, which are float32; those of float16 weights are padded like them."""
+        return "weights" if self.form == "dense" or self.half else "rows"
+
+
+def placed_parameters(net: PoplarNetwork) -> Iterator[PlacedParameter]:
+    """Yield all parameters that the program uses, once each."""
+    learned = {op.parameter for op in net.program.update} if net.training else set()
+    seen: set[str] = set()
+    for population in net.program.populations:
+        names = [*net.step(population.id).parameters, *(b for port in population.ports for b in net.biases(port))]
+        layer = net.layers[population.id]
+        for name, shared in zip(names, [*layer.parameters, *itertools.chain(*layer.biases)], strict=True):
+            if name in seen:
+                continue
+            seen.add(name)
+            order = "{}" if shared else f"order_of_neurons({population.id})"
+            yield _placed(net, name, population.id, "shared" if shared else "wide", order, "1", name in learned)
+        for connection in net.incoming(population.id):
+            if connection.weight and connection.weight not in seen and connection.id not in net.indexed:
+                seen.add(connection.weight)
+                yield _weight(net, connection, connection.weight, connection.weight in learned)
+
+
+def _placed(net: PoplarNetwork, name: str, population: str, form: str, order: str, rows: str, learned: bool) -> PlacedParameter:
+    parameter, shape = net.program.parameters[name], net.program.buffers[name].shape or (1,)
+    return PlacedParameter(name, population, form, shape, order, rows, learned, parameter.label, parameter.half)
+
+
+def _weight(net: PoplarNetwork, connection: ConnectionInfo, name: str, learned: bool) -> PlacedParameter:
+    target = connection.target
+    if connection.kind == "dense":
+        inputs = net.size(connection.source_buffer)
+        return _placed(net, name, target, "dense", f"order_of_weights({target}, {inputs})", str(inputs), learned)
+    if net.size(name) == 1:
+        return _placed(net, name, target, "shared", "{}", "1", learned)
+    offset = net.offset(connection.id)
+    order = f"order_of_pairs({target}, {net.size(name)}, {offset})"
+    placed = _placed(net, name, target, "wide", order, "1", learned)
+    if not placed.half:
+        return placed
+    return replace(placed, order=f"padded({target}, {order})", first=f"g.first - {offset}" if offset else "g.first")
+
+
+def add_parameters(net: PoplarNetwork, assembly: Assembly) -> None:
+    """Add the variables, copies and updates of all parameters."""
+    for placed in placed_parameters(net):
+        _variables(assembly, placed)
+        if placed.learned:
+            _gradient(net, assembly, placed)
+            _update(net, assembly, placed)
+    for connection in net.program.connections:
+        if connection in net.copied_rows:
+            _source_rows(net, assembly, connection)
+        elif connection.weight and connection.kind != "dense" and connection.id not in net.indexed and net.input_gradient(connection.id):
+            _source_numbers(net, assembly, connection, connection.weight)
+
+
+def _shape(placed: PlacedParameter) -> str:
+    return "{" + ", ".join(map(str, placed.shape)) + "}"
+
+
+def _variables(assembly: Assembly, placed: PlacedParameter) -> None:
+    name, p = placed.name, placed.population
+    comment = f"parameter {placed.label}"
+    if placed.form == "shared":
+        assembly.variable("Tensor", name, f'layout.on_tile(poplar::FLOAT, {{1}}, "{name}", {p}.groups[0].tile)', comment)
+        assembly.variable("Parts", f"{name}_copies", f'layout.group_numbers({p}, "{name}_copies")', "copy of the number on every tile")
+        assembly.refresh.append(f"to_readers.add({name}.broadcast({p}.groups.size(), 0), {name}_copies.all);")
+        whole = name
+    else:
+        assembly.variable("Parts", name, f'layout.{placed.layout_function}({p}, "{name}", {placed.rows})', comment)
+        if placed.learned:
+            assembly.refresh.append(f"spread({p}, {name}, to_replicas);")
+        whole = f"{name}.all"
+    if placed.half:
+        assembly.tensors.append(f'half_parameter("{name}", {_shape(placed)}, {whole}, {placed.order});')
+    else:
+        assembly.tensors.append(f'tensor("{name}", SNNC_PARAMETER, {_shape(placed)}, {whole}, {placed.order}, true);')
+
+
+def _gradient(net: PoplarNetwork, assembly: Assembly, placed: PlacedParameter) -> None:
+    name, p, order = placed.name, placed.population, placed.order
+    if placed.form == "shared":
+        sums = assembly.variable("Parts", f"d_{name}", f'layout.block_numbers({p}, "d_{name}")', f"private gradients of {placed.label}")
+        total = f"{sums}.range(0, 1)"
+    else:
+        sums = assembly.variable(
+            "Sums", f"d_{name}", f'layout.block_{placed.summed}({p}, "d_{name}", {placed.rows})', f"private gradients of {placed.label}"
+        )
+        assembly.forget("backward", f"{sums}.others")
+        total, order = f"totals({p}, {sums})", f"first_replica({p}, {order})"
+        vertex, values = sum_private(net.costs), {"sums": f"{sums}.first[g.index]", "others": f"{sums}.of_others(g)"}
+        private = connected(vertex, {**values, "count": f"{sums}.first.size(g.index)", "parts": "g.end - g.begin"})
+        loop = ("Group", "g", f"with_private_sums({p})", "sum_private_gradients", class_name(vertex), "g.tile")
+        assembly.loop("update", VertexLoop(placed.label, *loop, private))
+    assembly.tensors.append(f'tensor("d_{name}", SNNC_GRADIENT, {_shape(placed)}, {total}, {order}, false);')
+
+
+def _update(net: PoplarNetwork, assembly: Assembly, placed: PlacedParameter) -> None:
+    name, p = placed.name, placed.population
+    shared = placed.form == "shared"
+    others = f"d_{name}.range(1, {p}.blocks.size())" if shared else f"other_sums({p}, d_{name}, g)"
+    parts = f"{p}.blocks.size()" if shared else f"summands({p}, g)"
+    values: dict[str, object] = {
+        "rates": rates_of(net, name),
+        "value": name if shared else f"own_share({p}, {name}, g)",
+        "gradient": f"d_{name}[0]" if shared else f"summed_share({p}, d_{name}, g)",
+        # A vertex field must be connected; if there is only one gradient, `others` connects to the rates, which the vertex reads anyway.
+        "others": f"{parts} > 1 ? {others} : rates",
+        "count": 1 if shared else f"own_share({p}, {name}, g).numElements()",
+        "parts": parts,
+    }
+    for moment in [*optimizer_arrays(net), *([REMAINDER] if placed.half and keeps_remainder(net) else [])]:
+        kept = f"{name}_{moment}"
+        if shared:
+            assembly.variable("Tensor", kept, f'layout.on_tile(poplar::FLOAT, {{1}}, "{kept}", {p}.groups[0].tile)')
+        else:
+            assembly.variable("Parts", kept, f'layout.shares({p}, "{kept}", {name})')
+        whole = kept if shared else f"all_shares({p}, {kept})"
+        order = placed.order if shared else f"first_replica({p}, {placed.order})"
+        role = "SETTING" if moment == "kept" else "MOMENT"
+        assembly.tensors.append(f'tensor("{kept}", SNNC_{role}, {_shape(placed)}, {whole}, {order}, true);')
+        values[moment] = kept if shared else f"{kept}[g.index]"
+    tile, groups = ("g.tile", f"with_share({p}, {name})") if not shared else (f"{p}.groups[0].tile", "")
+    values |= {"clip": FACTOR} if clips(net) else {}
+    values |= _rounded(net, placed) if placed.half else {}
+    vertex = connected_update(net, half=placed.half)
+    loop = ("Group", "g", groups, "update_parameters", class_name(vertex), tile)
+    assembly.loop("update", VertexLoop(placed.label, *loop, connected(vertex, values)))
+
+
+def _rounded(net: PoplarNetwork, placed: PlacedParameter) -> Values:
+    """Return the fields that locate weights for random numbers, in the array that the host sees."""
+    if net.program.rounding is None or net.program.rounding.kind != "stochastic":
+        return {}
+    number = [op.parameter for op in net.program.update].index(placed.name)
+    return {
+        "updates": "optimizer_step[0]",
+        "key": f"{parameter_key(net.program.rounding.seed, number)}u",
+        "begin": f"share_of({placed.population}, {placed.name}.size(g.index), g.replica).begin",
+        "first": placed.first,
+        "columns": "g.count",
+        "inputs": placed.rows,
+    }
+
+
+def _source_numbers(net: PoplarNetwork, assembly: Assembly, connection: ConnectionInfo, weight: str) -> None:
+    """Copy the weights of a one-to-one connection to the tiles of their source, which forms the input gradient there."""
+    source, target, rows = connection.source, connection.target, f"{weight}_rows"
+    half = net.program.parameters[weight].half
+    if net.size(weight) == 1:
+        assembly.variable("Parts", rows, f'layout.group_numbers({source}, "{rows}")', "copy of the number on the tiles of its source")
+        assembly.refresh.append(f"to_readers.add({weight}.broadcast({source}.groups.size(), 0), {rows}.all);")
+    else:
+        offset = net.offset(connection.id)
+        made = f'layout.{"half_numbers" if half else "source_rows"}({source}, "{rows}"{"" if half else ", 1"})'
+        assembly.variable("Parts", rows, made, "copy of the weights on the tiles of their source")
+        assembly.refresh.append(f"to_readers.add(Layout::pairs_of({source}, {target}, {weight}, {offset}), {rows}.all);")
+
+
+def _source_rows(net: PoplarNetwork, assembly: Assembly, connection: ConnectionInfo) -> None:
+    """Add a vertex that reads a source tile's rows from all column groups, in one or two pieces each or packed, and puts them in order."""
+    source, target, rows = connection.source, connection.target, f"{connection.weight}_rows"
+    inputs, outputs = net.size(connection.source_buffer), net.neurons[target]
+    half = net.program.parameters[connection.weight or ""].half
+    made = f'layout.{"half_" if half else ""}source_rows({source}, "{rows}", {outputs})'
+    assembly.variable("Parts", rows, made, "copy of the weights by rows, on the tiles of their source")
+    packed = connection.id in net.packed_rows
+    pieces = _packed_rows(net, assembly, connection) if packed else f"Layout::rows_of({source}, h, {target}, {connection.weight}, {inputs})"
+    values = {
+        "pieces": pieces,
+        "runs": f"layout.constants(runs_of_tiles({target}), h.tile)",
+        "rows": f"{rows}.range(h.begin, h.end)",
+        "count": "h.count",
+        "outputs": outputs,
+        "length": f"runs_of_tiles({target}).size()",
+    }
+    vertex = weight_rows(net.costs, half=half)
+    loop = ("Home", "h", f"{source}.homes", WEIGHT_ROWS, class_name(vertex), "h.tile")
+    assembly.loop("update", VertexLoop(connection.label, *loop, connected(vertex, values)))
+
+
+def _packed_rows(net: PoplarNetwork, assembly: Assembly, connection: ConnectionInfo) -> str:
+    """Add vertices by which target tiles collect and pack their bundle's rows; return the C++ of the pieces that a source tile reads."""
+    inputs, bundles = net.size(connection.source_buffer), net.packed_rows[connection.id]
+    weight, name = connection.weight, f"{connection.weight}_packing"
+    value = f"Packing({connection.source}, {connection.target}, {inputs}, {bundles})"
+    assembly.variable("Packing", name, value, "tiles that pack rows of the weights")
+    packed = assembly.variable("Parts", f"{weight}_packed", f'layout.packed_rows({name}.packers(), "{weight}_packed")', "packed rows")
+    values = {
+        "pieces": f"{name}.collected(p, {weight})",
+        "widths": f"layout.constants({name}.widths(p), p.tile)",
+        "runs": f"layout.constants({name}.runs(p), p.tile)",
+        "packed": f"{packed}[p.index]",
+        "number": f"{name}.widths(p).size()",
+        "length": f"{name}.runs(p).size()",
+        "rows": "p.count",
+        "columns": "p.columns",
+    }
+    vertex = pack_rows(net.costs)
+    loop = ("Packer", "p", f"{name}.packers()", PACKED_ROWS, class_name(vertex), "p.tile")
+    assembly.loop("update", VertexLoop(connection.label, *loop, connected(vertex, values)))
+    return f"{name}.to(h, {packed})"

@@ -1,0 +1,170 @@
+"""Updates of parameters by the optimiser: their code, and the rates that the parameters of a group share."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+from snnc.backends.codegen.printing import c_assignments, c_literal
+from snnc.backends.codegen.updates import group_numbers, groups_of, needed_rates, printed_rule
+from snnc.backends.poplar.errors import UnsupportedOnPoplarError
+from snnc.backends.poplar.network import PoplarNetwork
+from snnc.backends.poplar.parts import Assembly, Body, Values
+from snnc.backends.training.moments import moments
+from snnc.compiler.losses.optimizers import SGD
+from snnc.compiler.losses.update_rules import rule_of
+from snnc.compiler.tiles.vertices.parameter_vertices import KEPT, schedule, update, update_half
+from snnc.compiler.tiles.vertices.vertex_spec import VertexSpec
+
+FACTOR: Final = "clip_factor[0]"
+"""Factor that scales the gradients down to the norm."""
+_TILE: Final = "0"
+_LEAST: Final = 2
+"""Minimum length of a group's rates."""
+
+
+def accumulates(net: PoplarNetwork) -> bool:
+    """Return whether the program can accumulate gradients of several batches."""
+    return net.training and not net.external and net.program.optimizer is not None and net.program.optimizer.accumulate
+
+
+def clips(net: PoplarNetwork) -> bool:
+    """Return whether the norm of all gradients is computed, to clip them or to skip updates with gradients that are not finite."""
+    optimizer = net.program.optimizer
+    return net.training and not net.external and optimizer is not None and (optimizer.clip_norm is not None or scaled(net))
+
+
+def scaled(net: PoplarNetwork) -> bool:
+    """Return whether the gradient of the loss is multiplied by a factor."""
+    return net.training and not net.external and net.program.optimizer is not None and net.program.optimizer.loss_scale is not None
+
+
+def keeps_remainder(net: PoplarNetwork) -> bool:
+    """Return whether the remainders of rounding float16 weights are stored as float32."""
+    return net.program.rounding is not None and net.program.rounding.kind == "master"
+
+
+def updated(net: PoplarNetwork, *, half: bool = False, placed: bool = False) -> VertexSpec:
+    """Return the vertex that updates float32 parameters, or float16 weights, perhaps with a table of their places."""
+    number, rounding = len(moments(net.program.optimizer)), net.program.rounding
+    if half and rounding is not None:
+        kept = {"accumulates": accumulates(net), "clips": clips(net)}
+        return update_half(net.costs, number, **kept, rounding=rounding.kind, placed=placed)
+    return update(net.costs, number, accumulates=accumulates(net), clips=clips(net))
+
+
+def updates_halves(net: PoplarNetwork) -> bool:
+    """Return whether float16 weights are updated."""
+    return any(net.program.parameters[op.parameter].half for op in net.program.update) and not net.external
+
+
+def update_vertices(net: PoplarNetwork) -> list[VertexSpec]:
+    """Return the vertices that update float16 weights, one of each class that the program has."""
+    if not updates_halves(net):
+        return []
+    maps = {c.weight: net.indexed[c.id].map for c in net.program.connections if c.id in net.indexed}
+    learned = [op.parameter for op in net.program.update if net.program.parameters[op.parameter].half]
+    found = {vertex.name: vertex for vertex in (updated(net, half=True, placed=n in maps and maps[n].reordered) for n in learned)}
+    return [found[name] for name in sorted(found)]
+
+
+def connected_update(net: PoplarNetwork, *, half: bool = False, placed: bool = False) -> VertexSpec:
+    """Return the fields of an update with the accumulated gradients; if gradients are clipped, the norm's vertices read these instead."""
+    found = updated(net, half=half, placed=placed)
+    return replace(found, fields=(*found.fields, KEPT)) if accumulates(net) and clips(net) else found
+
+
+def scheduled(net: PoplarNetwork) -> VertexSpec:
+    """Return the vertex that computes the rates."""
+    return schedule(net.costs, accumulates=accumulates(net), scaled=scaled(net))
+
+
+def optimizer_arrays(net: PoplarNetwork) -> list[str]:
+    """Return the fields of the arrays that an update stores for each parameter: moments, and the sum of earlier gradients."""
+    return [*moments(net.program.optimizer), *(["kept"] if accumulates(net) else [])]
+
+
+def width(net: PoplarNetwork) -> int:
+    """Return the length of a group's rates; the last one unscales gradients, or is the share of a batch in a mean of several."""
+    if net.program.optimizer is None:
+        return _LEAST
+    return max(_LEAST, len(rule_of(net.program.optimizer).rate_names)) + scaled(net) + accumulates(net)
+
+
+def add_accumulation(net: PoplarNetwork, assembly: Assembly) -> Values:
+    """Add the setting that selects whether a batch's gradients are stored; return the fields of the vertex that reads it."""
+    if not accumulates(net):
+        return {}
+    assembly.variable(
+        "Tensor", "batches", f'layout.on_tile(poplar::INT, {{1}}, "batches", {_TILE})', "earlier batches whose gradients are stored"
+    )
+    assembly.variable(
+        "Tensor", "updating", f'layout.on_tile(poplar::BOOL, {{}}, "updating", {_TILE})', "whether this step updates the parameters"
+    )
+    assembly.tensors.append('tensor("batches", SNNC_SETTING, {1}, batches, {}, true, SNNC_INT32);')
+    return {"batches": "batches[0]", "updating": "updating"}
+
+
+def rate_numbers(net: PoplarNetwork) -> int:
+    """Return the length of the rates of all groups."""
+    return width(net) * max(1, len(groups_of(net.program)))
+
+
+def rates_of(net: PoplarNetwork, *parameters: str | None) -> str:
+    """Return the C++ of the rates of parameters that one vertex updates.
+
+    Raises
+    ------
+    UnsupportedOnPoplarError
+        They are in groups with different numbers, or some do not change.
+    """
+    places, size = group_numbers(net.program), width(net)
+    names = [name for name in parameters if name is not None]
+    numbers = {places.get(name) for name in names}
+    number = numbers.pop()
+    if numbers or number is None:
+        labels = " and ".join(repr(net.program.parameters[name].label) for name in names)
+        raise UnsupportedOnPoplarError(
+            f"the parameters {labels} of an indexed connection are updated by one vertex, and groups of the optimizer give them different "
+            "numbers, or freeze one of them; put both in one group."
+        )
+    return "rates" if len(groups_of(net.program)) == 1 else f"rates.slice({number * size}, {(number + 1) * size})"
+
+
+def update_code(net: PoplarNetwork) -> Body:
+    """Return the codelets of the update and of its rates."""
+    gradient = unscaled(net, "gradient[i]")
+    rule = printed_rule(net.program.optimizer or SGD(), gradient=gradient)
+    kept: Body = {"accumulates": accumulates(net), "clips": clips(net), "width": width(net), "numbers": rate_numbers(net)}
+    kept |= {"halves": update_vertices(net), "scaled": scaled(net)}
+    if updates_halves(net):
+        assert net.program.rounding is not None, "float16 weights are updated"
+        kept |= {"rounding": net.program.rounding.kind}
+        kept |= {"half_rule": printed_rule(net.program.optimizer or SGD(), gradient=gradient, value="now")}
+    return {"template": "optimizer", "rule": rule, "shared": _shared(net), "vertex": updated(net), "schedule": scheduled(net), **kept}
+
+
+def unscaled(net: PoplarNetwork, gradient: str) -> str:
+    """Return a gradient without the factor of the loss."""
+    return f"({gradient} * unscale)" if scaled(net) else gradient
+
+
+def _shared(net: PoplarNetwork) -> list[Body]:
+    """The code that computes the rates of each group: assignments, numbers that stay 0, and the number for a batch's share in a mean."""
+    rule, size = rule_of(net.program.optimizer or SGD()), width(net)
+    shares = {name: f"share_after(updates, {c_literal(1 - beta)})" for name, beta in rule.shares.items()}
+    found: list[Body] = []
+    for number, group in enumerate(groups_of(net.program)):
+        places = {rate: f"rates[{number * size + k}]" for k, rate in enumerate(rule.rate_names)}
+        lr = "*lr" if group.lr == 1 else f"(*lr * {c_literal(group.lr)})"
+        names = {"lr": lr, **{name: c_literal(getattr(group, name)) for name in rule.settings}, **shares, **places}
+        last = (number + 1) * size - 1
+        found.append(
+            {
+                "assignments": c_assignments(needed_rates(rule), names=names, stores=rule.rate_names),
+                "unused": [number * size + k for k in range(len(rule.rate_names), size - accumulates(net) - scaled(net))],
+                "unscale": last - accumulates(net),
+                "share": last,
+            }
+        )
+    return found

@@ -1,0 +1,108 @@
+"""All blocks of a population, as arrays. A block is the work of one worker: some neurons for some samples.
+
+Blocks of one *kind* cost the same, so costs are computed once for each kind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from snnc.compiler.tiles.blocks.grouping import Ints, column_groups, sample_groups, sample_step
+from snnc.compiler.tiles.blocks.tile_range import TileRange
+
+MOST_CODES: Final = 1 << 62
+"""Largest number that can encode a row of numbers, in 64 bits."""
+
+
+@dataclass(frozen=True, eq=False)
+class Blocks:
+    """Blocks, and arrays over their kinds.
+
+    Attributes
+    ----------
+    place, kind
+        Index among the tiles of the population, and kind, of every block.
+    columns
+        Neurons.
+    first, samples
+        The samples ``[first, first + samples)``.
+    of_tile
+        Samples of its tile.
+    group
+        Column group, counted over a replica; 0 if groups of one size cost the same.
+    odd
+        1 if the first sample is an odd one of the tile's.
+    """
+
+    place: Ints
+    kind: Ints
+    columns: Ints
+    first: Ints
+    samples: Ints
+    of_tile: Ints
+    group: Ints
+    odd: Ints
+
+
+def blocks_of(where: TileRange, workers: int, *, distinct_groups: bool, pairs: bool = False) -> Blocks:
+    """Cut a population into blocks, as :func:`~snnc.compiler.tiles.blocks.grouping.split_samples` does.
+
+    With `distinct_groups`, every column group is a kind of its own.
+    """
+    parts = list(_by_replicas(where, workers, distinct_groups=distinct_groups, pairs=pairs))
+    place = np.concatenate([place for place, _ in parts])
+    numbers = np.concatenate([kind for _, kind in parts])
+    one, kind = different_rows(numbers)
+    return Blocks(place, kind, *numbers[one].T.copy())
+
+
+def different_rows(numbers: Ints) -> tuple[Ints, Ints]:
+    """Return the index of one instance of each distinct row, in order, and the distinct row of each row; numbers are not negative.
+
+    Equals ``np.unique(axis=0)``, but sorts by one number for each row.
+    """
+    code, codes = np.zeros(len(numbers), dtype=np.int64), 1
+    for column, most in zip(numbers.T, numbers.max(axis=0, initial=0).tolist(), strict=True):
+        if codes * (most + 1) > MOST_CODES:
+            _, ranks = np.unique(code, return_inverse=True)
+            code, codes = ranks.reshape(-1), len(numbers)
+        code, codes = code * (most + 1) + column, codes * (most + 1)
+    _, one, kind = np.unique(code, return_index=True, return_inverse=True)
+    return one, kind.reshape(-1)
+
+
+def cut_key(where: TileRange) -> tuple[object, ...]:
+    """The properties of a range that determine its blocks, except for its tiles."""
+    return where.neurons.tobytes(), where.columns, where.samples, where.paired
+
+
+def _by_replicas(where: TileRange, workers: int, *, distinct_groups: bool, pairs: bool = False) -> Iterator[tuple[Ints, Ints]]:
+    """Tiles, and [blocks, 6] of the numbers of :class:`Blocks`, `columns` first; replicas of one size together."""
+    begin = np.array([first for first, _ in where.samples], dtype=np.int64)
+    size = np.array([count for _, count in where.samples], dtype=np.int64)
+    for samples in np.unique(size).tolist():
+        here = np.flatnonzero(size == samples)
+        place, one = _of_replica(where, workers, samples, distinct_groups=distinct_groups, pairs=pairs)
+        every = np.repeat(one[None], len(here), axis=0)
+        every[:, :, 1] += begin[here, None]
+        yield (here[:, None] * where.width + place).ravel(), every.reshape(-1, 6)
+
+
+def _of_replica(where: TileRange, workers: int, samples: int, *, distinct_groups: bool, pairs: bool = False) -> tuple[Ints, Ints]:
+    """Return the tile of each block of a replica, counted within the replica, and the six numbers of each block."""
+    groups = column_groups(where.neurons, where.columns)
+    shares = np.where(groups > 0, sample_groups(where.neurons, where.columns, workers, samples, pairs=pairs), 0)
+    number = groups * shares
+    tile = np.repeat(np.arange(where.width), number)
+    within = np.arange(len(tile)) - np.repeat(np.cumsum(number) - number, number)
+    group, share = within // shares[tile], within % shares[tile]
+    columns = where.neurons[tile] // groups[tile] + (group < where.neurons[tile] % groups[tile])
+    twos = sample_step(samples, np.maximum(shares, 1), paired=where.paired)[tile]
+    each, larger = (samples // twos) // shares[tile], (samples // twos) % shares[tile]
+    first, count = twos * (share * each + np.minimum(share, larger)), twos * (each + (share < larger))
+    index = (np.cumsum(groups) - groups)[tile] + group if distinct_groups else np.zeros_like(tile)
+    return tile, np.stack([columns, first, count, np.full_like(tile, samples), index, first % 2], axis=1)

@@ -1,0 +1,57 @@
+"""The cut of a population: its replicas and column groups, without the number of tiles."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from snnc.compiler.tiles.blocks.grouping import Ints, ceil_div
+
+
+@dataclass(frozen=True)
+class Cut:
+    """Replicas that share the batch, and the maximum number of column groups of a tile's neurons.
+
+    Attributes
+    ----------
+    replicas
+        Number of groups of tiles that each hold all neurons; a group handles its share of the samples.
+    columns
+        See :mod:`snnc.compiler.tiles.blocks.grouping`.
+    paired
+        See :func:`snnc.compiler.tiles.blocks.grouping.split_samples`.
+    """
+
+    replicas: int
+    columns: int
+    paired: bool = True
+
+    def samples(self, batch: int) -> int:
+        """Maximum number of samples on a tile."""
+        return int(ceil_div(batch, self.replicas))
+
+
+@dataclass(frozen=True, eq=False)
+class Cuts:
+    """Several cuts at once, a row for each; results have a column for each number of neurons."""
+
+    replicas: Ints
+    columns: Ints
+    paired: Any
+
+    @classmethod
+    def of(cls, some: Sequence[Cut]) -> Cuts:
+        """Stack cuts, one row each."""
+        replicas, columns = (np.array([[getattr(cut, name)] for cut in some], dtype=np.int64) for name in ("replicas", "columns"))
+        return cls(replicas, columns, np.array([[cut.paired] for cut in some]))
+
+    def samples(self, batch: int) -> Ints:
+        """Maximum number of samples on a tile, for each cut."""
+        found: Ints = ceil_div(batch, self.replicas)
+        return found
+
+
+AnyCut: TypeAlias = Cut | Cuts

@@ -1,0 +1,177 @@
+"""The loops of a block's vertices: over its neurons, over the inputs of its connections, and over returned gradients.
+
+The numbers of their iterations depend on these amounts:
+
+* of the block: ``samples`` and ``count`` (neurons);
+* of a connection into it: ``events`` (spikes of all samples), ``entries`` (spikes, and neurons in the support of the surrogate), ``width``
+  (values of a sample) and ``nonzero`` (rows of pairs of values that are not both 0);
+* of tables: ``searches`` (halvings), ``lookups``, ``found_rows``, ``singles`` and ``runs`` (runs of one value and of several), ``values``
+  (that the runs add up or choose from) and ``sample_values`` (``values`` times samples);
+* of a connection out of the block: ``outputs`` (neurons of the target), ``unaligned`` (1 if a pair of samples cannot be read by one load);
+* of a window of returned gradients: ``windows``, ``searches`` and ``own`` (neurons of the block).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Final, Protocol
+
+from snnc.compiler.tiles.indexed.tables import TableForm
+from snnc.compiler.tiles.mapped.network import Link
+from snnc.compiler.tiles.vertices.cost import EVENT_SWEEP, SAMPLE_SWEEP, VALUE_SWEEP, CodeletCost
+from snnc.compiler.tiles.vertices.loops import Amount, Formula, FunctionCall, Loop, Place, joined, looping, pairs, sweeps
+
+SAMPLES: Final = Amount("samples")
+COUNT: Final = Amount("count")
+
+
+class Reads(Protocol):
+    """A connection that a block reads."""
+
+    @property
+    def index(self) -> int:
+        """Index of the connection among those into the block."""
+
+    @property
+    def link(self) -> Link:
+        """The connection."""
+
+    @property
+    def form(self) -> TableForm | None:
+        """The form of its tables; None if it has no tables, or if the loops of all forms are wanted."""
+
+
+def forward_loops(cost: CodeletCost, links: Iterable[Reads]) -> tuple[Loop, ...]:
+    """Return the loops of a step of a block, or of the step's adjoint; `links` are the connections whose windows it reads."""
+    return (
+        *looping("samples", SAMPLES, cost.sample),
+        *looping("equations of two neurons", SAMPLES * (COUNT // 2), cost.pair),
+        *looping("equations of a neuron alone", SAMPLES * (COUNT % 2), cost.neuron),
+        *(loop for link in links for loop in read_loops(cost, link)),
+    )
+
+
+def backward_loops(cost: CodeletCost, read: Iterable[Reads], back: Iterable[Reads], returning: int) -> tuple[Loop, ...]:
+    """Return the loops of the adjoint of a step, or of a further window of it.
+
+    It adds to gradients of weights of `read` and forms partial products for the sources of `back`; gradients return in `returning` windows.
+    """
+    return (
+        *forward_loops(cost, read),
+        *(loop for link in back for loop in _partial_products(cost, link.index)),
+        *(loop for n in range(returning) for loop in _returning(cost, ("returned", n))),
+    )
+
+
+def read_loops(cost: CodeletCost, read: Reads) -> Iterator[Loop]:
+    """Yield the loops over the events or values of a connection."""
+    place: Place = ("incoming", read.index)
+    if read.link.indexed is not None:
+        yield from _tables(cost, read.link, read.form, place)
+    elif read.link.dense:
+        yield from _events(cost, place) if read.link.events else _values(cost, place, mostly_zero=read.link.sparse_values)
+    elif read.link.events:
+        yield from looping("spikes", Amount("events"), cost.id + _converted(cost, read.link), place)
+    else:
+        yield from looping("values", SAMPLES * COUNT, cost.element + _converted(cost, read.link), place)
+
+
+def _converted(cost: CodeletCost, link: Link) -> int:
+    """Return the cycles in which a weight that is not of a dense connection is converted; the adjoint reads none and has no such cost."""
+    return cost.narrow if link.half else 0
+
+
+def _sweeps(cost: CodeletCost, most: int, place: Place) -> Iterator[Loop]:
+    yield from looping("sweeps over a list", SAMPLES * sweeps(COUNT, most), cost.sweep, place)
+    yield from looping("columns of a sweep", SAMPLES * COUNT, cost.swept_column, place)
+
+
+def _events(cost: CodeletCost, place: Place) -> Iterator[Loop]:
+    yield from _sweeps(cost, EVENT_SWEEP, place)
+    each = _row(cost.event, cost.event_vector, EVENT_SWEEP) + joined(COUNT, EVENT_SWEEP) * cost.event_joined
+    yield from looping("weights of a spike", Amount("events"), each, place)
+
+
+def _row(sweep: int, pair: int, most: int) -> Formula:
+    """Return the cycles of a row of weights, from the cycles of a sweep over it and of a pair of its columns."""
+    return sweeps(COUNT, most) * sweep + pairs(COUNT) * pair
+
+
+def _values(cost: CodeletCost, place: Place, *, mostly_zero: bool) -> Iterator[Loop]:
+    yield from _sweeps(cost, VALUE_SWEEP, place)
+    if mostly_zero:
+        yield from looping("pairs of values", SAMPLES * pairs(Amount("width")), sweeps(COUNT, VALUE_SWEEP) * cost.word, place)
+        yield from looping("weights of a value that is not 0", Amount("nonzero"), _row(cost.word_hit, cost.product, VALUE_SWEEP), place)
+    else:
+        yield from looping("weights of a value", SAMPLES * Amount("width"), _row(cost.row, cost.product, VALUE_SWEEP), place)
+
+
+def _tables(cost: CodeletCost, link: Link, form: TableForm | None, place: Place) -> Iterator[Loop]:
+    if link.events:
+        yield from looping("halvings of a search for the first spike", Amount("searches"), cost.search, place)
+    yield from looping("lookups in a table", Amount("lookups"), cost.lookup, place)
+    yield from _runs(cost, form, place)
+    yield from looping("values of runs", Amount("values"), cost.choice if link.chooses else cost.value + _converted(cost, link), place)
+    if link.chooses:
+        yield from looping("chosen values", SAMPLES * COUNT, 2 * cost.element, place)
+
+
+def _runs(cost: CodeletCost, form: TableForm | None, place: Place) -> Iterator[Loop]:
+    yield from looping("rows of a table", Amount("found_rows"), cost.table_row, place)
+    if form is None or form.single:
+        yield from looping("runs of one value", Amount("singles"), cost.single, place)
+    if form is None or not form.single:
+        yield from looping("runs", Amount("runs"), cost.run, place)
+
+
+def _partial_products(cost: CodeletCost, index: int) -> Iterator[Loop]:
+    place: Place = ("partials", index)
+    yield from _sweeps(cost, VALUE_SWEEP, place)
+    each = _row(cost.entry, cost.entry_vector, VALUE_SWEEP) + joined(COUNT, VALUE_SWEEP) * cost.event_joined
+    yield from looping("partial products of an entry", Amount("entries"), each, place)
+
+
+def _returning(cost: CodeletCost, place: Place) -> Iterator[Loop]:
+    yield from looping("windows that return", Amount("windows"), cost.sample, place)
+    yield from looping("halvings of a search for the block's neurons", Amount("searches"), cost.search, place)
+    yield from looping("gradients of the block's neurons", Amount("own"), cost.id, place)
+
+
+# ---- gradients of sources ----------------------------------------------------------------------------------------------------
+
+
+def source_loops(cost: CodeletCost, links: Iterable[tuple[Link, TableForm | None]]) -> tuple[Loop, ...]:
+    """Return the loops of a block that adds up the gradients from the targets of `links`, which are numbered in this order."""
+    found = list(looping("samples", SAMPLES, cost.sample))
+    for index, (link, form) in enumerate(links):
+        place: Place = ("outgoing", index)
+        if link.indexed is not None:
+            found += _runs(cost, form, place)
+            if not link.chooses:
+                found += looping("values of runs", Amount("values"), cost.value + _converted(cost, link), place)
+            each = cost.sample_choice if link.chooses else cost.sample_value
+            found += looping("values of runs, of a sample", Amount("sample_values"), each, place)
+        elif link.dense:
+            found += _many_samples(cost, place)
+            found += _one_sample(cost, ("alone", index))
+        else:
+            found += looping("deltas", SAMPLES * COUNT, cost.element + _converted(cost, link), place)
+    return tuple(found)
+
+
+def _many_samples(cost: CodeletCost, place: Place) -> Iterator[Loop]:
+    """Two samples at a time."""
+    rows = sweeps(SAMPLES, SAMPLE_SWEEP) * cost.row + pairs(SAMPLES) * cost.product
+    yield from looping("sweeps over deltas", COUNT * sweeps(SAMPLES, SAMPLE_SWEEP), cost.sweep, place)
+    yield from looping("sums of a sweep", COUNT * SAMPLES, cost.swept_column, place)
+    each = rows + Amount("unaligned") * (SAMPLES // 2) * cost.unaligned
+    yield from looping("deltas of a weight", COUNT * Amount("outputs"), each, place)
+
+
+def _one_sample(cost: CodeletCost, place: Place) -> Iterator[Loop]:
+    """Two outputs at a time, for runs of four, two and one columns."""
+    runs = FunctionCall("dot_sweeps", COUNT)
+    yield from looping("sweeps over deltas", runs, cost.sweep, place)
+    yield from looping("sums of a sweep", COUNT, cost.swept_column, place)
+    each = runs * cost.dot + COUNT * cost.product + (Amount("outputs") % 2) * COUNT * cost.unaligned
+    yield from looping("weights of two deltas", pairs(Amount("outputs")), each, place)

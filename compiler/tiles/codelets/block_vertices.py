@@ -1,0 +1,377 @@
+"""Vertices of a population's blocks: its steps, their adjoints, further windows, gradients of sources."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from snnc.compiler.tiles.codelets.block_code import BackwardCode, BlockCode, half_states
+from snnc.compiler.tiles.codelets.block_loops import backward_loops, forward_loops, source_loops
+from snnc.compiler.tiles.indexed.tables import TableForm
+from snnc.compiler.tiles.mapped.network import BusSource, Layer, Link
+from snnc.compiler.tiles.vertices.codelet_costs import partial_products
+from snnc.compiler.tiles.vertices.cost import CodeletCost
+from snnc.compiler.tiles.vertices.relay_vertices import id_type
+from snnc.compiler.tiles.vertices.vertex_spec import Element, FieldKind, FieldSpec, VertexSpec, constant, one, run
+
+NUMBERS: Final[Mapping[int, Element]] = {2: "unsigned short", 4: "unsigned"}
+"""Type of the numbers in tables by their bytes."""
+_WINDOWS: Final = (
+    constant("stage", "iteration in which the population runs step 0", "int"),
+    constant("interval", "iterations from one step to the next", "int"),
+    constant("steps", "steps", "int"),
+)
+_BLOCK: Final = (
+    one("input", "int", "k", "the iteration"),
+    *_WINDOWS,
+    constant("samples", "samples of the block"),
+    constant("count", "neurons of the block"),
+)
+_SOURCES: Final = (
+    one("input", "int", "k", "the iteration"),
+    constant("interval", "iterations from one step to the next", "int"),
+    constant("steps", "steps", "int"),
+    constant("last", "first iteration of the backward pass", "int"),
+    constant("batch", "samples of the tile"),
+    constant("sample", "first sample of the block within the tile"),
+    constant("samples", "samples of the block"),
+    constant("count", "neurons of the block"),
+)
+_FIRST: Final = constant("first", "first neuron of the block")
+
+
+@dataclass(frozen=True)
+class BlockLink:
+    """A connection as the vertices of its target's blocks see it; `index` numbers its fields.
+
+    `returned`: the gradient of its source returns in windows; `limited`, `limited_back`: further windows follow its first one, forward or
+    backward; `form`: that of the target's tables, if tables define the connection.
+    """
+
+    index: int
+    link: Link
+    returned: bool
+    limited: bool
+    limited_back: bool
+    form: TableForm | None
+
+    @property
+    def read_backward(self) -> bool:
+        """Whether the backward step reads the window, for weights or for the entries that a maximum chose."""
+        return self.link.read_backward
+
+
+def forward(cost: CodeletCost, layer: Layer, links: Sequence[BlockLink], code: BlockCode, *, supports: int, saved: bool) -> VertexSpec:
+    """Return the vertex that runs a step; the masks of `supports` outputs also mark neurons in the support of the surrogate."""
+    kernel, way = layer.kernel, _changed(any(link.limited for link in links))
+    fields = [*_BLOCK, *_first(layer), *_windows(links), *_weights(links)]
+    for port in range(len(kernel.inputs)):
+        fields.append(run(way, "float", f"current{port}", "the current of a port"))
+        fields += [_parameter(f"bias{port}_{n}", "a bias of the port", shared) for n, shared in enumerate(layer.biases[port])]
+    fields += [run("inout", "float", f"state{i}", "a state") for i in range(len(kernel.states))]
+    fields += _parameters(layer, code)
+    fields += [_past(f"past{state.index}", "inout") for state in (half_states(layer) if saved else ())]
+    fields += [_saved(layer, i, "inout", "a saved value that the adjoint reads") for i in range(len(kernel.saved) if saved else 0)]
+    kinds = {source.buffer: source.kind for source in layer.sent}
+    for i, buffer in enumerate(layer.outputs):
+        if kinds.get(buffer) == "spikes":
+            fields += [constant(f"words{i}", "mask words per sample"), run("output", "unsigned", f"mask{i}", "a bit for each neuron")]
+        elif buffer in kinds:
+            fields.append(run("output", "float", f"value{i}", "values that the output sends"))
+    fields += [run("inout", "float", f"record{i}", "a record of all steps") for i in range(layer.records)]
+    cost = testing(cost, supports)
+    return VertexSpec("forward", tuple(fields), cost, forward_loops(cost, links))
+
+
+def testing(cost: CodeletCost, supports: int) -> CodeletCost:
+    """Return the cost of a step that tests, for `supports` outputs, whether neurons are in the support of the surrogate."""
+    return replace(cost, neuron=cost.neuron + supports * cost.window_test, pair=cost.pair + 2 * supports * cost.window_test)
+
+
+def gather(cost: CodeletCost, layer: Layer, links: Sequence[BlockLink]) -> VertexSpec:
+    """Return the vertex that adds a further window of `links` to the currents."""
+    ports = sorted({link.link.port for link in links})
+    currents = [run("inout", "float", f"current{port}", "the current of a port") for port in ports]
+    return VertexSpec("gather", (*_BLOCK, *_first(layer), *_windows(links), *_weights(links), *currents), cost, forward_loops(cost, links))
+
+
+def backward(
+    cost: CodeletCost,
+    layer: Layer,
+    links: Sequence[BlockLink],
+    code: BackwardCode,
+    returning: Sequence[BusSource],
+) -> VertexSpec:
+    """Return the adjoint of a step.
+
+    It adds to the gradients of weights of `links` and of their sources. Gradients of `returning` sources return to the block in windows.
+    """
+    kernel = layer.kernel
+    added = [link for link in links if link.read_backward or link.returned]
+    back = [link for link in added if link.returned]
+    fields = [*_BLOCK, *_windows(added), *_gradients(added), *_weights(back)]
+    for link in back:
+        fields += _partials(link)
+    fields += [
+        run("inout", "float", f"d_state{i}", "the adjoint of a state") for i, state in enumerate(kernel.states) if state in code.states
+    ]
+    fields += [run("inout", "float", f"sum_{parameter.name}", "gradients of a parameter") for parameter in code.sums]
+    for port in code.ports:
+        fields.append(run("output", "float", f"delta{port}", "the gradient of a current"))
+        if sends_deltas(links, port):
+            half = sends_halves(links, port)
+            fields.append(run("output", "half" if half else "float", f"sent{port}", "the same gradient, for its sources", 4 * half))
+        if layer.shown:
+            fields.append(run("inout", "float", f"shown{port}", "the same gradient at all steps, for a caller"))
+    fields += _parameters(layer, code)
+    stored = {state: {state, f"{state}_prev"} for state in kernel.states}
+    halves = half_states(layer)
+    rounded = {state.name for state in halves}
+    fields += [
+        run("input", "float", f"state{i}", "a state of all steps")
+        for i, (state, names) in enumerate(stored.items())
+        if names & code.reads and state not in rounded
+    ]
+    fields += [_past(f"past{state.index}", "input") for state in halves]
+    fields += [_saved(layer, i, "input", "a value of the forward pass") for i, name in enumerate(kernel.saved) if name in code.reads]
+    returning_sources = returning_to(layer, code, returning)
+    for i, source in enumerate(returning_sources):
+        fields += _returning(i, source)
+    fields += _first(layer, always=bool(returning_sources))
+    fields += [constant("last", "first iteration of the backward pass", "int")] if returning_sources else []
+    for i, buffer in enumerate(layer.outputs):
+        if f"d_o{i}" in code.reads:
+            fields += _ring(i) if has_ring(layer, buffer) else []
+            fields += [run("input", "float", f"d_record{i}", "the adjoint of a record")] if buffer in layer.adjoint_outputs else []
+    loops = backward_loops(cost, [link for link in links if link.read_backward], back, len(returning_sources))
+    return VertexSpec("backward", tuple(fields), cost.calling(partial_products(cost)) if back else cost, loops)
+
+
+def weight_round(cost: CodeletCost, layer: Layer, links: Sequence[BlockLink], returning: Sequence[BusSource]) -> VertexSpec:
+    """Return the vertex that adds a further window of `links` to weight gradients, and receives gradients returned to `returning`."""
+    back = [link for link in links if link.returned]
+    fields = [*_BLOCK, *_windows(links), *_gradients(links), *_weights(back)]
+    for i, source in enumerate(returning):
+        fields += _returning(i, source)
+    fields += _first(layer, always=bool(returning))
+    for link in back:
+        fields += _partials(link)
+    fields += [run("input", "float", f"delta{port}", "the gradient of a current") for port in sorted({link.link.port for link in links})]
+    for output in sorted({layer.outputs.index(source.buffer) for source in returning}):
+        fields += _ring(output)
+    loops = backward_loops(cost, [link for link in links if link.read_backward], back, len(returning))
+    return VertexSpec("weight_round", tuple(fields), cost.calling(partial_products(cost)) if back else cost, loops)
+
+
+def source_gradient(cost: CodeletCost, layer: Layer, links: Sequence[tuple[Link, TableForm | None]]) -> VertexSpec:
+    """Return the vertex that adds the gradients from the targets of `links` to a block's outputs.
+
+    Each connection comes with the form of its source's tables.
+    """
+    fields = list(_SOURCES)
+    for output in sorted({layer.outputs.index(link.source.buffer) for link, _ in links}):
+        fields += _ring(output)
+    for i, (link, form) in enumerate(links):
+        fields += [
+            constant(f"stage{i}", "iteration in which the target runs step 0", "int"),
+            constant(f"delay{i}", "delay in steps", "int"),
+        ]
+        fields += _of_target(i, link, form)
+    return VertexSpec("source_gradient", tuple(fields), cost, source_loops(cost, links))
+
+
+def returning_to(layer: Layer, code: BlockCode, sources: Iterable[BusSource]) -> list[BusSource]:
+    """Return the `sources` whose output gradient the adjoint reads."""
+    return [source for source in sources if f"d_o{layer.outputs.index(source.buffer)}" in code.reads]
+
+
+def has_ring(layer: Layer, buffer: str) -> bool:
+    """Return whether gradients of an output arrive over connections and stay pending for some steps."""
+    return any(link.input_gradient and link.source.buffer == buffer for link in layer.outgoing)
+
+
+def sends_deltas(links: Iterable[BlockLink], port: int) -> bool:
+    """Return whether sources read the gradient of a current to form their own."""
+    return any(link.link.port == port and link.link.input_gradient and not link.returned for link in links)
+
+
+def sends_halves(links: Iterable[BlockLink], port: int) -> bool:
+    """Return whether sources read the gradient of a current as float16."""
+    return any(link.link.port == port and link.link.half_deltas and not link.returned for link in links)
+
+
+# ---- shared fields -----------------------------------------------------------------------------------------------------------
+
+
+def _changed(also_read: bool) -> FieldKind:
+    return "inout" if also_read else "output"
+
+
+def _first(layer: Layer, *, always: bool = False) -> list[FieldSpec]:
+    return [_FIRST] if always or any(link.one_to_one for link in layer.incoming) else []
+
+
+def _windows(links: Iterable[BlockLink]) -> Iterator[FieldSpec]:
+    for link in links:
+        yield from _window(link)
+
+
+def _window(link: BlockLink) -> Iterator[FieldSpec]:
+    """Yield the fields of the window that a connection reads, and those that locate the block's part of it."""
+    i, of = link.index, link.link
+    if of.events:
+        yield run("input", id_type(of.source.width), f"ids{i}", "ids of the window")
+        yield run("input", "unsigned", f"number{i}", "number of ids in the window")
+        yield constant(f"room{i}", "capacity of the window in ids, in whole words")
+        if of.dense:
+            yield constant(f"inputs{i}", "values of the source")
+    else:
+        yield run("input", "float", f"values{i}", "values of the source")
+        yield constant(f"width{i}", "number of values")
+    if of.one_to_one:
+        yield constant(f"offset{i}", "neuron that receives the first value")
+
+
+def _table(i: int, form: TableForm) -> Iterator[FieldSpec]:
+    number = NUMBERS[form.index_bytes]
+    yield run("input", number, f"rows{i}", "start of each row's runs")
+    yield run("input", number, f"place{i}", "first target of each run")
+    yield run("input", number, f"start{i}", "first weight of each run")
+    if not form.single:
+        yield run("input", number, f"length{i}", "number of values of each run")
+
+
+def _target_table(link: BlockLink, form: TableForm) -> Iterator[FieldSpec]:
+    i = link.index
+    yield from _table(i, form)
+    if form.keyed:
+        yield run("input", NUMBERS[form.index_bytes], f"keys{i}", "source of each row")
+    else:
+        yield constant(f"low{i}", "source of the first row")
+    yield constant(f"span{i}", "number of rows")
+
+
+def _weights(links: Iterable[BlockLink]) -> Iterator[FieldSpec]:
+    """Weights as stored with the target, or the state of a maximum."""
+    for link in links:
+        i, of = link.index, link.link
+        if link.form is not None:
+            yield from _target_table(link, link.form)
+            if of.chooses:
+                yield _choice("seen" if of.events else "best", i)
+            else:
+                yield from _table_weights(i, of)
+        elif of.half and of.dense:
+            yield run("input", "half", f"weight{i}", "weights", 8)
+        elif of.weight_elements:
+            yield _weight(i, of, align=8 if of.dense else 0)
+
+
+def _weight(i: int, link: Link, align: int = 0) -> FieldSpec:
+    if link.one_to_one and link.weight_elements == 1:
+        return one("input", "float", f"weight{i}", "the weight shared by all neurons")
+    return run("input", "half" if link.half else "float", f"weight{i}", "weights", align)
+
+
+def _table_weights(i: int, link: Link) -> Iterator[FieldSpec]:
+    """Yield the weights that a table refers to, then the biases; float16 weights are an array of their own."""
+    if not link.half:
+        yield run("input", "float", f"weight{i}", "weights, and biases")
+        return
+    yield run("input", "half", f"weight{i}", "weights")
+    if link.indexed is not None and link.indexed.map.biases:
+        yield run("input", "float", f"biases{i}", "biases")
+        yield constant(f"weights{i}", "number of weights, which tables number before the biases")
+
+
+def _choice(name: str, i: int) -> FieldSpec:
+    return run("inout", "float", f"{name}{i}", "the state of a maximum")
+
+
+def _gradients(links: Iterable[BlockLink]) -> Iterator[FieldSpec]:
+    """Private sums of weight gradients; the entries that a maximum chose."""
+    for link in links:
+        i, of = link.index, link.link
+        if link.form is not None and of.read_backward:
+            yield from _target_table(link, link.form)
+        if of.weight_gradient:
+            yield run("inout", "float", f"gradient{i}", "weight gradients of the block", 8 if of.dense else 0)
+            if link.form is not None:
+                yield constant(f"size{i}", "number of weight gradients")
+        elif of.read_backward:
+            yield _choice("chosen", i)
+            if not of.events:
+                yield _choice("best", i)
+            yield run("output", "float", f"winner{i}", "entries that the maximum chose, for the source")
+
+
+def _past(name: str, way: FieldKind, holds: str = "a state of all steps") -> FieldSpec:
+    """Values as float16, in whole words."""
+    return run(way, "half", name, holds, align=4)
+
+
+def _saved(layer: Layer, i: int, way: FieldKind, holds: str) -> FieldSpec:
+    if layer.kernel.saved[i] in layer.kernel.rounded:
+        return _past(f"saved{i}", way, holds)
+    return run(way, "float", f"saved{i}", holds)
+
+
+def _partials(link: BlockLink) -> Iterator[FieldSpec]:
+    yield constant(f"capacity{link.index}", "capacity of the window in entries")
+    yield run("inout", "float", f"partial{link.index}", "partial products of the window's entries")
+
+
+def _parameter(name: str, holds: str, shared: bool) -> FieldSpec:
+    return one("input", "float", name, holds) if shared else run("input", "float", name, holds)
+
+
+def _parameters(layer: Layer, code: BlockCode) -> Iterator[FieldSpec]:
+    """Parameters that the code reads."""
+    for i, shared in enumerate(layer.parameters):
+        if f"a{i}" in code.reads:
+            yield _parameter(f"param{i}", "a parameter", shared)
+
+
+def _returning(i: int, source: BusSource) -> tuple[FieldSpec, ...]:
+    """Gradients that return to the block in windows."""
+    return (
+        constant(f"offset_back{i}", "iteration in which the bus shows step 0", "int"),
+        constant(f"last_back{i}", "last step shown on the bus", "int"),
+        constant(f"capacity_back{i}", "capacity of the window in entries"),
+        constant(f"room_back{i}", "capacity of the window in ids, in whole words"),
+        run("input", id_type(source.width), f"ids_back{i}", "ids of the window"),
+        run("input", "unsigned", f"number_back{i}", "number of spikes and of all entries in the window"),
+        run("input", "float", f"value_back{i}", "gradients of the window's entries"),
+    )
+
+
+def _ring(output: int) -> tuple[FieldSpec, FieldSpec]:
+    return run("inout", "float", f"d_output{output}", "pending gradients of an output"), constant(
+        f"ring{output}", "number of pending steps"
+    )
+
+
+def delta_of_pairs(i: int) -> FieldSpec:
+    """Deltas; one load may read two samples."""
+    return run("input", "float", f"delta{i}", "the target's deltas", 8)
+
+
+def _of_target(i: int, link: Link, form: TableForm | None) -> Iterator[FieldSpec]:
+    """The deltas of a target, and the weights of its connection as they are stored with the source."""
+    delta, weight = run("input", "float", f"delta{i}", "the target's deltas"), run("input", "float", f"weight{i}", "weights")
+    if link.half:
+        holds = "weights, in rows of even length" if link.dense else "weights"
+        weight = run("input", "half", f"weight{i}", holds, align=4 * link.dense)
+    if form is not None:
+        yield from _table(i, form)
+        yield delta
+        yield run("input", "float", f"winner{i}", "entries that the maximum chose") if link.chooses else weight
+    elif link.dense:
+        yield constant(f"outputs{i}", "neurons of the target")
+        yield run("input", "half", f"delta{i}", "the target's deltas", 4) if link.half_deltas else delta_of_pairs(i)
+        yield weight
+    else:
+        yield delta
+        if link.weight_elements:
+            yield _weight(i, link)

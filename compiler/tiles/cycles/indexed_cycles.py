@@ -1,0 +1,156 @@
+"""The cycles and bytes that indexed connections add to blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+
+from snnc.compiler.ir.arrays.sizes import FLOAT, HALF
+from snnc.compiler.tiles.indexed.halvings import expected_halvings
+from snnc.compiler.tiles.indexed.holdings import TableAmounts
+from snnc.compiler.tiles.indexed.indexed_links import IndexedLink, Side
+from snnc.compiler.tiles.mapped.network import Layer, Link
+from snnc.compiler.tiles.problem import MappingProblem
+
+TABLES: Final = "tables"
+"""The category of memory that tables are counted in."""
+Holdings: TypeAlias = Callable[[IndexedLink, Side], TableAmounts]
+"""Returns the amounts in a connection's tables on each tile."""
+
+
+def estimated(neurons: Any, groups: Any) -> Holdings:
+    """Return the estimated amounts of tiles with `neurons` in `groups` column groups, before anything is placed."""
+    return lambda link, side: link.estimated(side, neurons, groups)
+
+
+def chunks(samples: Any) -> Any:
+    """Return how often the source gradient walks through its tables; a walk covers 8, 2 or 1 samples."""
+    rest = samples % 8
+    return samples // 8 + rest // 2 + rest % 2
+
+
+def source_amounts(link: Link, held: dict[str, Any], columns: Any, samples: Any) -> dict[str, Any]:
+    """Return the amounts of one connection on its source's side; a maximum walks through its table only once."""
+    rounds = 1 if link.chooses else chunks(samples)
+    return {
+        "found_rows": rounds * columns,
+        "singles": rounds * held["singles"],
+        "runs": rounds * held["runs"],
+        "values": rounds * held["values"],
+        "sample_values": samples * held["values"],
+    }
+
+
+def keys_passed(events: Any) -> Any:
+    """Return the mean fraction of a table's keys that a search for the events of a sample passes.
+
+    Events and keys are sorted, and the search ends where the first of the two lists ends. If their order relative to each other is
+    random, a fraction 1 / (events + 1) of the keys comes after the last event.
+
+    Examples
+    --------
+    >>> keys_passed(3)
+    0.75
+    """
+    return events / (events + 1)
+
+
+def target_amounts(link: Link, held: dict[str, Any], samples: Any, events: Any, passed: Any, usual: float = 0.0) -> dict[str, Any]:
+    """Return the amounts of one connection on its target's side, for `events` events per sample.
+
+    `passed` is the fraction of a table's keys that the search for these events passes, see :func:`keys_passed`. `usual` is the mean number
+    of events; the binary search for a block's first event is priced by it, since its length hardly depends on the number of events.
+    A block then walks through the events from its first source to its last, and reads one more. Keys can come after the last event only if
+    the block's sources extend to the end of all sources.
+    """
+    biased = (held["bias_singles"] + held["bias_runs"]) > 0
+    part, lookups = 1.0, held["span"]
+    if link.events:
+        part, wide = events / link.inputs, np.minimum(held["reach"] / link.inputs, 1.0)
+        lookups = part * held["reach"] + held["ended"] + held["keys"] * (1 - wide * (1 - passed))
+    return {
+        "searches": samples * held["searched"] * expected_halvings(usual) if link.events else 0,
+        "lookups": samples * lookups,
+        "found_rows": samples * (part * held["span"] + biased),
+        "singles": samples * (part * held["singles"] + held["bias_singles"]),
+        "runs": samples * (part * held["runs"] + held["bias_runs"]),
+        "values": samples * (part * held["values"] + held["bias_values"]),
+    }
+
+
+def more_amounts(link: Link, held: dict[str, Any], *, events: float = 0.0, passed: float = 0.0) -> dict[str, Any]:
+    """Return the increase of :func:`target_amounts` for `events` more events in a sample, or for a fraction `passed` of the keys."""
+    more, less = target_amounts(link, held, 1, events, passed), target_amounts(link, held, 1, 0.0, 0.0)
+    return {name: more[name] - less[name] for name in more}
+
+
+def rows_read(layer: Layer, holdings: Holdings) -> Any:
+    """Return the number of targets whose deltas a tile of `layer` reads for its indexed connections."""
+    links = [link.indexed for link in layer.outgoing if link.indexed is not None and link.input_gradient]
+    return sum(holdings(link, "source").total["read"] for link in links)
+
+
+def indexed_bytes(
+    problem: MappingProblem, layer: Layer, neurons: Any, samples: Any, shares: Any, holdings: Holdings
+) -> dict[tuple[str, str], Any]:
+    """Return bytes by category and lifetime: tables, copies of weights, private gradients for each of `shares`; without owned weights."""
+    tables, weights, gradients = ((name, "always") for name in (TABLES, "weights", "gradients"))
+    private, copies = ("gradients", "shared gradients"), ("weights", "copies of numbers")
+    # The gradients of a target's weights do not need the weights. If the backward pass runs forward again, it reads them until its end.
+    read = copies if problem.segment else ("weights", "copies read forward")
+    found: dict[tuple[str, str], Any] = dict.fromkeys((tables, weights, gradients, private, copies, read), 0)
+    for link in layer.incoming:
+        if link.indexed is not None:
+            held = holdings(link.indexed, "target").total
+            found[tables] = found[tables] + held["bytes"]
+            copied = read if link.weight_gradient else weights
+            found[copied] = found[copied] + _copy_bytes(link, held)
+            if link.chooses:
+                choices = samples if link.events else shares
+                found[weights] = found[weights] + FLOAT * neurons * choices
+                if link.read_backward and problem.training:
+                    found[gradients] = found[gradients] + FLOAT * neurons * (2 * samples + (0 if link.events else shares))
+            if link.weight_gradient:
+                found[private] = found[private] + FLOAT * shares * held["size"]
+    for link in layer.outgoing:
+        if link.indexed is not None and link.input_gradient and problem.training:
+            held = holdings(link.indexed, "source").total
+            found[tables] = found[tables] + held["bytes"]
+            copied = copies if link.weight_gradient else weights
+            found[copied] = found[copied] + _copy_bytes(link, held)
+    return {name: np.ceil(value).astype(np.int64) for name, value in found.items()}
+
+
+def _copy_bytes(link: Link, held: dict[str, Any]) -> Any:
+    """Return the bytes of what groups use of theta: biases are float32, weights may be float16."""
+    return HALF * held["size"] + (FLOAT - HALF) * held["biases"] if link.half else FLOAT * held["size"]
+
+
+def owned_estimate(problem: MappingProblem, layer: Layer, neurons: Any, replicas: Any) -> dict[tuple[str, str], Any]:
+    """Return the bytes, by category and lifetime, of the weights that a tile owns if all tiles of `layer` own the same number."""
+    links = [(link, link.indexed.owned * neurons / (layer.neurons * replicas)) for link in layer.incoming if link.indexed is not None]
+    learned = sum(owned for link, owned in links if link.weight_gradient)
+    numbers = owned_numbers(problem, sum(owned for _, owned in links), learned)
+    halves = [(link, owned) for link, owned in links if link.half]
+    if halves:
+        saved = (FLOAT - HALF) * sum(owned for _, owned in halves) / FLOAT
+        numbers["weights", "always"] = numbers["weights", "always"] - saved
+    if halves and problem.network.rounding == "master":
+        rest = sum(owned for link, owned in halves if link.weight_gradient)
+        numbers["optimiser", "always"] = numbers["optimiser", "always"] + rest
+    return {category: np.ceil(FLOAT * number).astype(np.int64) for category, number in numbers.items()}
+
+
+def owned_numbers(problem: MappingProblem, owned: Any, learned: Any) -> dict[tuple[str, str], Any]:
+    """Return how many numbers `owned` weights need, by category and lifetime; `learned` of them are updated.
+
+    Every worker sums a share of the gradients.
+    """
+    return {
+        ("weights", "always"): owned,
+        ("gradients", "always"): learned,
+        ("gradients", "sums of shared gradients"): (problem.target.workers - 1) * learned,
+        ("optimiser", "always"): problem.network.optimiser_values * learned,
+    }

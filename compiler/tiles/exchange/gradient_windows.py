@@ -1,0 +1,198 @@
+"""The reduction of partial input gradients: it assigns them to the tiles that add them.
+
+A target block multiplies the entries of a backward window (neurons that spiked or are near the threshold) with its own columns of the
+weights; the partial products of all column groups must be added. Stage one adds them in `parts` groups of producers, every group's
+entries cut over tiles of the producers' chip; the relays add the parts of their samples and show the sums to the source.
+Few parts mean many fragments in stage one, and many parts mean much work for the few relay tiles: :func:`choose_parts` chooses the
+cheapest number.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Final
+
+import numpy as np
+
+from snnc.compiler.ir.arrays.sizes import FLOAT
+from snnc.compiler.ir.plan import GradientPlan, PartialSum, Relay
+from snnc.compiler.tiles.blocks.grouping import Floats, Ints, ceil_div, column_groups, split
+from snnc.compiler.tiles.blocks.tile_range import TileRange
+from snnc.compiler.tiles.mapped.network import Link
+from snnc.compiler.tiles.problem import MappingProblem
+from snnc.compiler.tiles.schedule.buses import Bus
+from snnc.compiler.tiles.vertices.gradient_vertices import PAIRS, gradient_window, reduce_partials
+
+ROUNDING: Final = 1e-6
+"""Fraction of a tile by which a share may deviate from a whole number of tiles."""
+COLUMNS: Final = tuple(PartialSum.__dataclass_fields__)
+
+
+@dataclass(frozen=True, eq=False)
+class BusReduction:
+    """Stage one for one bus: the columns of :class:`~snnc.compiler.ir.plan.PartialSum`, a row for each vertex.
+
+    `producers` are the tiles whose partial products are added, for each range of samples (first, count) that is computed together.
+    """
+
+    capacity: int
+    parts: int
+    table: Mapping[str, Ints]
+    producers: Mapping[tuple[int, int], Ints]
+
+    def to_plan(self) -> GradientPlan:
+        """Return the reduction as a part of the plan."""
+        rows = zip(*(self.table[name].tolist() for name in COLUMNS), strict=True)
+        return GradientPlan(self.capacity, self.parts, tuple(PartialSum(*row) for row in rows))
+
+
+@dataclass(frozen=True, eq=False)
+class Job:
+    """One part of the sums of a bus for a range of samples: consecutive producers."""
+
+    bus: Bus
+    part: int
+    first: int
+    producers: int
+    chip: int
+    sample: int
+    samples: int
+    work: float
+    """Worker cycles of its sums."""
+
+
+def returning(problem: MappingProblem, bus: Bus) -> tuple[Link, ...]:
+    """Return the links that read `bus` and send the gradient of its source back in windows."""
+    return problem.returned.get(bus.id, ())
+
+
+def producer_tiles(problem: MappingProblem, bus: Bus, ranges: Mapping[str, TileRange]) -> dict[tuple[int, int], Ints]:
+    """Return the tile of every column group that forms partial products for `bus`, in the order connection, tile, neuron.
+
+    The keys are ranges of samples (first, count): the largest that are not split between replicas of a target.
+    """
+    targets = [ranges[link.target] for link in returning(problem, bus)]
+    edges = sorted({0, problem.batch, *(first for where in targets for first, _ in where.samples)})
+    found = {}
+    for first, stop in pairwise(edges):
+        tiles = [np.repeat(where.of(where.replicas_with(first, 1).start), column_groups(where.neurons, where.columns)) for where in targets]
+        found[first, stop - first] = np.concatenate(tiles)
+    return found
+
+
+def reductions(problem: MappingProblem, ranges: Mapping[str, TileRange], relays: Mapping[str, Sequence[Relay]]) -> dict[str, BusReduction]:
+    """Plan the reduction of every bus whose gradient comes back in windows, by bus id."""
+    buses = [bus for bus in problem.buses if bus.id in problem.windowed_buses]
+    producers = {bus.id: producer_tiles(problem, bus, ranges) for bus in buses}
+    work = _work_by_chip(problem, buses, producers)
+    jobs: list[Job] = []
+    parts = {}
+    for bus in buses:
+        most = max(r.samples for r in relays[bus.source.buffer])
+        (_, samples), tiles = next(iter(producers[bus.id].items()))
+        share = _work(problem, bus, len(tiles), samples) / work[int(tiles[0]) // problem.target.tiles_per_chip]
+        chosen = choose_parts(problem, bus, len(tiles), samples, share * problem.target.tiles_per_chip, most)
+        mine = _jobs(problem, bus, producers[bus.id], chosen)
+        parts[bus.id] = 1 + max(job.part for job in mine)
+        jobs += mine
+    rows: dict[str, list[Ints]] = {bus.id: [] for bus in buses}
+    for job, first, stop in _tiles_of_jobs(problem, jobs):
+        rows[job.bus.id].append(_vertices(job, first, stop, problem.target.workers))
+    tables = {name: np.concatenate(found, axis=1) for name, found in rows.items()}
+    return {
+        bus.id: BusReduction(bus.gradient_capacity, parts[bus.id], dict(zip(COLUMNS, tables[bus.id], strict=True)), producers[bus.id])
+        for bus in buses
+    }
+
+
+def _work_by_chip(problem: MappingProblem, buses: Sequence[Bus], producers: Mapping[str, Mapping[tuple[int, int], Ints]]) -> Floats:
+    work = np.zeros(problem.target.chips)
+    for bus in buses:
+        for (_, samples), tiles in producers[bus.id].items():
+            work[int(tiles[0]) // problem.target.tiles_per_chip] += _work(problem, bus, len(tiles), samples)
+    return work
+
+
+def _work(problem: MappingProblem, bus: Bus, producers: int, samples: int) -> float:
+    """Return the worker cycles of adding up the windows of `samples` samples; with few producers, most of them are set-up."""
+    return samples * bus.gradient_capacity / 2 * float(reduce_partials(problem.costs).trip(PAIRS, {"producers": producers}))
+
+
+def choose_parts(problem: MappingProblem, bus: Bus, producers: int, samples: int, tiles: float, relay_samples: int) -> int:
+    """Return the number of parts with the shortest predicted time of both stages; stage one has `tiles` tiles for `samples` samples."""
+    target, capacity = problem.target, bus.gradient_capacity
+    parts = np.arange(1, producers + 1)
+    each = np.maximum(samples * capacity * parts / max(tiles, 1.0), 2.0)
+    inner = np.ceil(producers / parts)
+    one = _stage(problem, reduce_partials(problem.costs).trip(PAIRS, {"producers": inner}), inner, each)
+    second = float(relay_samples * capacity)
+    two = _stage(problem, gradient_window(problem.costs).trip(PAIRS, {"parts": parts}), parts, np.full(producers, second))
+    two += target.fragment_cycles * parts * np.floor(second / each)
+    return int(parts[int(np.argmin(one + two))])
+
+
+def _stage(problem: MappingProblem, pair: Any, inner: Ints | Floats, elements: Floats) -> Floats:
+    """Return the cycles in which a tile receives and adds `inner` rows of `elements` floats; two elements take `pair` worker cycles."""
+    target = problem.target
+    exchange = inner * elements * FLOAT / target.exchange_bytes_per_cycle + target.fragment_cycles * inner
+    found: Floats = exchange + (elements / 2) * pair
+    return found
+
+
+def _jobs(problem: MappingProblem, bus: Bus, producers: Mapping[tuple[int, int], Ints], parts: int) -> list[Job]:
+    """Cut the producers into `parts`: at changes of the chip if all ranges of samples then have the same number of parts, else evenly."""
+    per_chip = problem.target.tiles_per_chip
+    cuts = {samples: list(_cut(tiles // per_chip, parts)) for samples, tiles in producers.items()}
+    if len({len(cut) for cut in cuts.values()}) > 1:
+        cuts = {samples: list(split(len(tiles), parts)) for samples, tiles in producers.items()}
+    return [
+        Job(bus, part, first, count, int(producers[samples][first]) // per_chip, *samples, _work(problem, bus, count, samples[1]))
+        for samples, cut in cuts.items()
+        for part, (first, count) in enumerate(cut)
+    ]
+
+
+def _cut(chips: Ints, parts: int) -> Iterator[tuple[int, int]]:
+    edges = [0, *(np.flatnonzero(np.diff(chips)) + 1).tolist(), len(chips)]
+    for start, stop in pairwise(edges):
+        share = min(stop - start, max(1, round(parts * (stop - start) / len(chips))))
+        yield from ((start + first, count) for first, count in split(stop - start, share))
+
+
+def _tiles_of_jobs(problem: MappingProblem, jobs: Sequence[Job]) -> Iterator[tuple[Job, int, int]]:
+    """Give each job tiles ``[first, stop)`` of its chip in proportion to its work."""
+    per_chip = problem.target.tiles_per_chip
+    by_chip: dict[int, list[Job]] = defaultdict(list)
+    for job in jobs:
+        by_chip[job.chip].append(job)
+    for chip, mine in sorted(by_chip.items()):
+        edges = np.cumsum([0.0, *(job.work for job in mine)])
+        tiles = np.floor(edges * (per_chip / edges[-1]) + ROUNDING).astype(np.int64).tolist()
+        for job, first, stop in zip(mine, tiles, tiles[1:], strict=False):
+            begin = min(first, per_chip - 1)
+            yield job, chip * per_chip + begin, chip * per_chip + max(begin + 1, stop)
+
+
+def _vertices(job: Job, first: int, stop: int, workers: int) -> Ints:
+    """Distribute the windows of a job over all workers of its tiles, as whole samples or pieces of one; rows follow :data:`COLUMNS`."""
+    capacity = job.bus.gradient_capacity
+    pairs = int(ceil_div(capacity, 2))
+    most = (stop - first) * workers
+    if most <= job.samples:
+        cut = np.array(list(split(job.samples, most)), dtype=np.int64)
+        sample, samples = cut[:, 0], cut[:, 1]
+        entry, entries = np.zeros_like(sample), np.full_like(sample, capacity)
+    else:
+        cut = 2 * np.array(list(split(pairs, min(most // job.samples, pairs))), dtype=np.int64)
+        sample = np.repeat(np.arange(job.samples), len(cut))
+        samples = np.ones_like(sample)
+        entry = np.tile(cut[:, 0], job.samples)
+        entries = np.minimum(np.tile(cut[:, 1], job.samples), capacity - entry)
+    counts = [count for _, count in split(len(sample), stop - first)]
+    tile = np.repeat(np.arange(first, stop), counts)
+    same = (np.full_like(sample, value) for value in (job.part, job.first, job.producers))
+    part, start, producers = same
+    return np.stack([tile, part, sample + job.sample, samples, entry, entries, start, producers])

@@ -1,0 +1,114 @@
+"""Owners of the weights of indexed connections under a placement, and the tiles that use them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from snnc.compiler.ir.arrays.sizes import FLOAT, HALF
+from snnc.compiler.tiles.blocks.grouping import Ints, column_groups
+from snnc.compiler.tiles.blocks.tile_range import TileRange
+from snnc.compiler.tiles.indexed.indexed_links import IndexedLink, Side
+from snnc.compiler.tiles.indexed.owners import Owners, find_owners
+from snnc.compiler.tiles.mapped.network import Link
+
+
+@dataclass(frozen=True, eq=False)
+class Ownership:
+    """Owners of an indexed connection's weights, and the groups that use them."""
+
+    link: Link
+    indexed: IndexedLink
+    target: TileRange
+    source: TileRange | None
+    """Tile ranges of its target, and of its source if that copies weights."""
+
+    @cached_property
+    def owners(self) -> Owners:
+        """The owners of its weights."""
+        where, tables = self.target, self.indexed.tables("target", self.target)
+        return find_owners(
+            self.indexed.map, tables.used, where.starts[0] + group_tiles(where), np.sort(where.tiles),
+            weight_learns=self.indexed.weight_learns, bias_learns=self.indexed.bias_learns,
+        )  # fmt: skip
+
+    @cached_property
+    def halves(self) -> npt.NDArray[np.bool_]:
+        """For each owner, whether its elements are float16: weights may be, biases are not."""
+        return (self.owners.first < self.indexed.map.weights) & self.link.half
+
+    @cached_property
+    def sizes(self) -> Ints:
+        """For each owner, the bytes of a number that it owns."""
+        return np.where(self.halves, HALF, FLOAT).astype(np.int64)
+
+    @property
+    def placed(self) -> bool:
+        """Whether the order of its weights is not that of the model's array, so that random rounding needs a table of their places."""
+        return self.indexed.map.reordered
+
+    @cached_property
+    def target_uses(self) -> tuple[Ints, Ints, Ints]:
+        """See :meth:`uses`."""
+        return self._uses("target", self.target)
+
+    @cached_property
+    def source_uses(self) -> tuple[Ints, Ints, Ints]:
+        """See :meth:`uses`."""
+        assert self.source is not None
+        return self._uses("source", self.source)
+
+    def uses(self, side: Side) -> Iterator[tuple[Ints, Ints, Ints]]:
+        """For each replica: tile, owner and number of elements of every piece that a group receives from one owner."""
+        where = self.target if side == "target" else self.source
+        assert where is not None
+        tile, owner, elements = self.target_uses if side == "target" else self.source_uses
+        for start in where.starts:
+            yield start + tile, owner, elements
+
+    def joined(self, side: Side, uses: tuple[Ints, Ints, Ints], single: npt.NDArray[np.bool_] | None = None) -> npt.NDArray[np.bool_]:
+        """Return, for each of a replica's `uses`, whether it is sent as one piece with the previous one.
+
+        Both then move between the same two tiles and are adjacent in the memory that is read. With `single`, that is the memory of groups:
+        it marks the tiles of the replica whose groups have a single block (private sums follow the other groups). Otherwise it is that of
+        owners.
+        """
+        tile, owner, _ = uses
+        where, home = self.target if side == "target" else self.source, self.owners.tile[owner]
+        assert where is not None
+        group = self._pieces(side, where)[0]
+        if single is None:
+            # Float16 weights of an owner take whole words, and biases lie in another array.
+            apart = self.halves[owner[:-1]] & (~self.halves[owner[1:]] | (self.owners.count[owner[:-1]] % 2 == 1))
+            follows = (np.diff(group) == 0) & (np.diff(owner) == 1) & ~apart
+        else:
+            follows = (np.diff(group) == 0) | single[group_tiles(where)[group[:-1]]]
+        found = np.zeros(len(tile), dtype=bool)
+        found[1:] = follows & (np.diff(tile) == 0) & (np.diff(home) == 0)
+        return found
+
+    def _pieces(self, side: Side, where: TileRange) -> tuple[Ints, Ints, Ints]:
+        """Group, owner and number of elements of every piece that a group of a replica receives from one owner."""
+        used = self.indexed.tables(side, where).used
+        group = np.repeat(np.arange(len(used.group) - 1), np.diff(used.group))
+        begin = np.searchsorted(self.owners.first, used.first, side="right") - 1
+        end = np.searchsorted(self.owners.first, used.first + used.count, side="left")
+        piece = np.repeat(np.arange(len(begin)), end - begin)
+        owner = np.arange(len(piece)) - np.repeat(np.cumsum(end - begin) - (end - begin), end - begin) + begin[piece]
+        first, last = self.owners.first[owner], (self.owners.first + self.owners.count)[owner]
+        elements = np.minimum((used.first + used.count)[piece], last) - np.maximum(used.first[piece], first)
+        return group[piece], owner, elements
+
+    def _uses(self, side: Side, where: TileRange) -> tuple[Ints, Ints, Ints]:
+        group, owner, elements = self._pieces(side, where)
+        return group_tiles(where)[group], owner, elements
+
+
+def group_tiles(where: TileRange) -> Ints:
+    """Tile of each group of a replica, counted in the replica."""
+    found: Ints = np.repeat(np.arange(where.width), column_groups(where.neurons, where.columns))
+    return found

@@ -1,0 +1,214 @@
+"""The exchange of indexed connections: deltas that are read row by row, gradients sent to owners, weights sent back from owners."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from snnc.compiler.ir.arrays.sizes import FLOAT
+from snnc.compiler.tiles.blocks.grouping import Floats, Ints, column_groups, sample_groups
+from snnc.compiler.tiles.blocks.tile_range import TileRange
+from snnc.compiler.tiles.exchange.indexed_owners import Ownership
+from snnc.compiler.tiles.exchange.traffic import ExchangeTraffic, Layout, common
+from snnc.compiler.tiles.indexed.indexed_links import Side
+from snnc.compiler.tiles.indexed.owners import owner_count
+from snnc.compiler.tiles.indexed.tables import Pieces
+from snnc.compiler.tiles.mapped.network import Layer, Link
+
+
+def deltas_by_rows(layout: Layout, traffic: ExchangeTraffic) -> None:
+    """Before B1: add the deltas of targets that tiles of their sources read.
+
+    A tile receives a delta once for all its vertices: connections between the same populations share rows, and rows that a dense
+    connection reads anyway cost nothing.
+    """
+    problem = layout.problem
+    for layer in problem.network.layers:
+        whole = {(target, port) for target, port in problem.whole_deltas_into(layer) if problem.delta_bytes(target, port) == FLOAT}
+        rows: dict[tuple[str, int], list[Link]] = {}
+        for link in layer.outgoing:
+            if link.indexed is not None and link.input_gradient:
+                rows.setdefault((link.target, link.port), []).append(link)
+        for target, links in rows.items():
+            reader = layout.range_of(layer)
+            if not layout.exact:
+                for link in links:
+                    _estimate_rows(layout, traffic, link, layer, target in whole)
+                continue
+            if target not in whole:
+                _read_rows(layout, traffic, links, reader)
+            for link in links:
+                if link.chooses:  # the numbers of the chosen entries are its own
+                    _read_rows(layout, traffic, [link], reader)
+
+
+def _estimate_rows(layout: Layout, traffic: ExchangeTraffic, link: Link, layer: Layer, whole: bool) -> None:
+    """Add rows by their expected numbers; those of several connections are expected to differ."""
+    assert link.indexed is not None
+    reader, times = layout.range_of(layer), (not whole) + link.chooses
+    amounts = layout.holdings(layer)(link.indexed, "source").total
+    traffic.add(reader.tiles, times * FLOAT * reader.tile_samples * amounts["read"], times * amounts["pieces"])
+
+
+def _read_rows(layout: Layout, traffic: ExchangeTraffic, links: Sequence[Link], reader: TileRange) -> None:
+    """Add the rows that the tiles of `reader` read of the population that `links` lead to, each once."""
+    writer = layout.range_by_id(links[0].target)
+    tile, row = _tile_rows(links, reader)
+    home = np.searchsorted(np.cumsum(writer.neurons), row, side="right")
+    begins = np.ones(len(row), bool)  # consecutive rows of a tile are sent as one piece
+    begins[1:] = (np.diff(row) != 1) | (np.diff(tile) != 0) | (np.diff(home) != 0)
+    rows, pieces = (np.bincount(tile[some], minlength=reader.width) for some in (slice(None), begins))
+    for r, wanted in enumerate(reader.samples):
+        for w, written in enumerate(writer.samples):
+            overlap = common(wanted, written)
+            if not overlap:
+                continue
+            whole = overlap == written[1]
+            size = float(FLOAT * overlap)
+            traffic.add(reader.of(r), size * rows, pieces if whole else rows)
+            local = home - tile == reader.starts[r] - writer.starts[w]
+            if local.any():
+                own = [np.bincount(tile[local & some], minlength=reader.width) for some in (True, begins if whole else True)]
+                traffic.add(reader.of(r), -size * own[0], -own[1])
+            _rows_over_links(layout, traffic, reader.starts[r] + tile, writer.starts[w] + home, row, size)
+    traffic.sent[writer.tiles] += FLOAT * writer.tile_samples * writer.tile_neurons
+
+
+def _tile_rows(links: Sequence[Link], reader: TileRange) -> tuple[Ints, Ints]:
+    """Return the tile (its index in a replica) and the target of every row that a tile reads, without repetitions."""
+    tile_of_group = np.repeat(np.arange(reader.width), column_groups(reader.neurons, reader.columns))
+    outputs, found = links[0].outputs, []
+    for link in links:
+        assert link.indexed is not None
+        owner, row = _spread(link.indexed.tables("source", reader).targets)
+        found.append(tile_of_group[owner] * outputs + row)
+    keys = np.sort(np.concatenate(found))
+    tile, row = np.divmod(keys[np.append(True, np.diff(keys) != 0)[: len(keys)]], outputs)
+    return tile, row
+
+
+def _spread(pieces: Pieces) -> tuple[Ints, Ints]:
+    """Return the group and the index of each element of `pieces`."""
+    group = np.repeat(np.arange(len(pieces.group) - 1), np.diff(pieces.group))
+    total = np.cumsum(pieces.count) - pieces.count
+    element = np.arange(int(pieces.count.sum())) - np.repeat(total, pieces.count) + np.repeat(pieces.first, pieces.count)
+    return np.repeat(group, pieces.count), element
+
+
+def _rows_over_links(layout: Layout, traffic: ExchangeTraffic, to: Ints, origin: Ints, row: Ints, size: float) -> None:
+    """Add rows that cross chips; each is sent once to each chip that reads it."""
+    if not layout.several_chips:
+        return
+    per_chip, chips = layout.problem.target.tiles_per_chip, layout.problem.target.chips
+    away = to // per_chip != origin // per_chip
+    pairs = np.unique((row[away] * chips + origin[away] // per_chip) * chips + to[away] // per_chip) % (chips * chips)
+    for pair, number in zip(*(found.tolist() for found in np.unique(pairs, return_counts=True)), strict=True):
+        traffic.flows.send(pair // chips, (pair % chips,), size * number)
+
+
+def owned_by(layout: Layout, layers: Sequence[Layer]) -> list[Ownership]:
+    """Return the learned connections whose weights are owned by tiles of `layers`."""
+    ids = {layer.id for layer in layers}
+    return [found for found in layout.owned if found.link.target in ids]
+
+
+def gradients_to_owners(layout: Layout, layers: Sequence[Layer]) -> ExchangeTraffic:
+    """Before U1: owners gather the sums of the groups of `layers` that use their weights."""
+    traffic = ExchangeTraffic.none(layout.problem)
+    for found in owned_by(layout, layers) if not layout.exact else ():
+        tiles, _, pieces, values = _estimated_work(layout, found)
+        traffic.add(tiles, FLOAT * values, pieces)
+    for found in owned_by(layout, layers) if layout.exact else ():
+        where = found.target
+        blocks = sample_groups(where.tile_neurons, where.columns, layout.problem.target.workers, where.tile_samples)
+        single = (blocks <= 1).reshape(where.replicas, where.width)
+        for replica, (tile, owner, elements) in enumerate(found.uses("target")):
+            moved = (tile != found.owners.tile[owner]) & found.owners.learned[owner]
+            joined = found.joined("target", (tile, owner, elements), single[replica]) & np.append(False, moved[:-1])
+            to, size = found.owners.tile[owner][moved], FLOAT * elements[moved]
+            _move(layout, traffic, tile[moved], to, size, joined[moved])
+            traffic.sent += np.bincount(tile[moved], size, len(traffic.sent))
+    return traffic
+
+
+def weights_from_owners(layout: Layout, size: int, traffic: ExchangeTraffic, stays: Floats) -> bool:
+    """After U1: add the numbers of `size` bytes that groups of both sides copy from owners, and return whether there are any.
+
+    `stays` gets the bytes that a tile copies from itself.
+    """
+    copied = [found for found in layout.copied if (found.sizes == size).any()] if layout.exact else []
+    for found in copied:
+        sides: tuple[Side, ...] = ("target", "source") if found.link.input_gradient else ("target",)
+        for side in sides:
+            for tile, owner, elements in found.uses(side):
+                mine, away = found.sizes[owner] == size, tile != found.owners.tile[owner]
+                moved, stay = mine & away, mine & ~away
+                joined = found.joined(side, (tile, owner, elements))[moved]
+                _move(layout, traffic, found.owners.tile[owner][moved], tile[moved], size * elements[moved], joined)
+                stays += np.bincount(tile[stay], size * elements[stay], len(stays))
+        np.add.at(traffic.sent, found.owners.tile, size * found.owners.count * (found.sizes == size) * len(sides))
+    return bool(copied)
+
+
+def _move(layout: Layout, traffic: ExchangeTraffic, origin: Ints, to: Ints, size: Ints, joined: npt.NDArray[np.bool_]) -> None:
+    """Add the pieces sent; a piece that is `joined` to the previous one does not count as a fragment."""
+    traffic.received += np.bincount(to, size, len(traffic.received))
+    traffic.fragments += np.bincount(to[~joined], minlength=len(traffic.received))
+    if not layout.several_chips:
+        return
+    per_chip, chips = layout.problem.target.tiles_per_chip, layout.problem.target.chips
+    over = np.bincount(origin // per_chip * chips + to // per_chip, size, chips * chips).reshape(chips, chips)
+    for a, b in np.argwhere(over > 0).tolist():
+        traffic.flows.send(a, (b,), float(over[a, b]))
+
+
+class OwnedWork(NamedTuple):
+    """The work of owners that learn: tiles, elements, summed pieces and their elements; whether the elements are float16.
+
+    `places`: whether a table has the position of each element in the model's array, for random rounding.
+    """
+
+    tiles: Ints
+    elements: Ints
+    pieces: Ints
+    values: Ints
+    half: bool = False
+    places: bool = False
+
+
+def owned_work(layout: Layout, layers: Sequence[Layer]) -> Iterator[OwnedWork]:
+    """Yield the work of the owners of each learned connection of `layers`, those of float16 weights apart from those of biases.
+
+    If tables are only estimated, owners are assumed to sum the same number of pieces, and all elements to be weights.
+    """
+    random = layout.problem.network.rounding == "stochastic"
+    if not layout.exact:
+        for found in owned_by(layout, layers):
+            tiles, *numbers = _estimated_work(layout, found)
+            count, pieces, values = (np.full(len(tiles), number, np.int64) for number in numbers)
+            yield OwnedWork(tiles, count, pieces, values, found.link.half, found.link.half and random and found.placed)
+    for found in owned_by(layout, layers) if layout.exact else ():
+        number = len(found.owners.tile)
+        pieces, values = np.zeros(number, np.int64), np.zeros(number, np.int64)
+        for _, owner, elements in found.uses("target"):
+            pieces += np.bincount(owner, minlength=number)
+            values += np.bincount(owner, elements, number).astype(np.int64)
+        for half in (True, False):
+            some = found.owners.learned & (found.halves == half)
+            if some.any():
+                tiles, count = found.owners.tile[some], found.owners.count[some]
+                yield OwnedWork(tiles, count, pieces[some], values[some], half, half and random and found.placed)
+
+
+def _estimated_work(layout: Layout, found: Ownership) -> tuple[Ints, int, int, int]:
+    """Return the tiles of owners, and estimates for each: its elements, the pieces that it sums, and their elements."""
+    where, elements = found.target, found.indexed.owned
+    owners = owner_count(elements, len(where.tiles))
+    groups = int(column_groups(where.tile_neurons, where.columns).sum())
+    values = float(np.sum(layout.holdings(layout.problem.by_id[found.link.target])(found.indexed, "target").total["size"]))
+    touched = min(values / groups * owners / elements + 1, owners)
+    tiles = np.sort(where.tiles)[np.arange(owners) * len(where.tiles) // owners]
+    return tiles, -(-elements // owners), round(groups * touched / owners), round(values / owners)

@@ -1,1 +1,0 @@
-"""Transfers between host, streaming memory and tiles."""

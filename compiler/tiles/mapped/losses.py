@@ -1,0 +1,137 @@
+"""The sizes of a loss on a machine: outputs that it reads, and scores and targets of a sample."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Final, Literal, TypeAlias
+
+from snnc.compiler.ir.step_program import StepProgram
+from snnc.compiler.losses.composed import Composed
+from snnc.compiler.losses.external import ExternalLoss
+from snnc.compiler.losses.term import Statistic
+
+ScoreKind: TypeAlias = Statistic | Literal["known"]
+"""The content of a score: a statistic of an output over time, or the number of steps with a known target."""
+_OF_STEPS: Final = "ce_rate"
+_OF_ONE_STEP: Final = ("ce_max_membrane", Composed.name)
+
+
+@dataclass(frozen=True)
+class ScoreSlot:
+    """Scores of consecutive outputs.
+
+    Attributes
+    ----------
+    kind
+        Their content.
+    first, stop
+        The range of outputs, among all that the loss reads.
+    place
+        Index of the first of these scores among all scores.
+    """
+
+    kind: ScoreKind
+    first: int
+    stop: int
+    place: int
+
+
+@dataclass(frozen=True)
+class LossShape:
+    """The properties of a loss that determine its memory and cycles.
+
+    Attributes
+    ----------
+    name
+        Its name; None without a loss.
+    width
+        Outputs that it reads.
+    slots
+        Scores that are computed before the adjoints; losses that are not composed have one for each output.
+    columns
+        Number of values in a sample's targets, or in a step's with `each_step`; 0: the target is the sample's class, an integer.
+    each_step
+        Whether every step has its own targets.
+    lengths
+        Whether the last column is the number of steps that count.
+    masked
+        Number of target values, in a step or a sample as above, that every worker reads to count the known ones.
+    """
+
+    name: str | None = None
+    width: int = 0
+    slots: tuple[ScoreSlot, ...] = ()
+    columns: int = 0
+    each_step: bool = False
+    lengths: bool = False
+    masked: int = 0
+
+    @property
+    def external(self) -> bool:
+        """Whether it is computed outside the program."""
+        return self.name == ExternalLoss.name
+
+    @property
+    def scores(self) -> int:
+        """Number of scores stored per sample before its adjoints are computed; 0: every step has its own loss."""
+        return sum(slot.stop - slot.first for slot in self.slots)
+
+    @property
+    def chooses_step(self) -> bool:
+        """Whether a score is the value of one step, whose number the vertices store."""
+        return self.name in _OF_ONE_STEP and self.scores > 0
+
+    @property
+    def reads_steps(self) -> bool:
+        """Whether the vertex that computes the adjoints reads every step; each worker then writes the loss of its own steps."""
+        return self.name in (_OF_STEPS, Composed.name)
+
+    @property
+    def scores_read_targets(self) -> bool:
+        """Whether scores depend on targets: on the length of a sequence, or on which targets are known."""
+        return self.lengths or any(slot.kind == "known" for slot in self.slots)
+
+    def targets(self, steps: int) -> int:
+        """Return the number of values in a sample's targets; 0: the target is only its class."""
+        return self.columns * (steps if self.each_step else 1)
+
+    def looked_at(self, steps: int) -> int:
+        """Return the number of these values that every worker reads."""
+        return self.masked * (steps if self.each_step else 1)
+
+    def score_of(self, kind: ScoreKind, first: int, stop: int) -> ScoreSlot:
+        """Return the slot of a statistic of some outputs."""
+        return next(slot for slot in self.slots if (slot.kind, slot.first, slot.stop) == (kind, first, stop))
+
+
+def loss_shape(program: StepProgram) -> LossShape:
+    """Return the shape of the loss of a program."""
+    loss = program.loss
+    if loss is None:
+        return LossShape()
+    width = next((math.prod(o.shape) for o in program.outputs if o.id == program.loss_output), 0)
+    if isinstance(loss, Composed):
+        columns, each_step = (0 if loss.plain_targets else loss.columns), loss.targets.startswith("step")
+        return LossShape(loss.name, width, _slots(loss), columns, each_step, loss.lengths, _masked(loss))
+    scored = not isinstance(loss, ExternalLoss) and loss.name != _OF_STEPS
+    return LossShape(loss.name, width, (ScoreSlot("count", 0, width, 0),) if scored else ())
+
+
+def _slots(loss: Composed) -> tuple[ScoreSlot, ...]:
+    """Return a score for each output and statistic over time that a term reads."""
+    wanted: list[tuple[ScoreKind, int, int]] = []
+    for term, (first, stop) in zip(loss.terms, loss.slices, strict=True):
+        known = loss.targets == "step_values" and term.reads_targets
+        if term.statistic != "steps" or known:
+            wanted.append(("known" if known else term.statistic, first, stop))
+    found, place = [], 0
+    for kind, first, stop in dict.fromkeys(wanted):
+        found.append(ScoreSlot(kind, first, stop, place))
+        place += stop - first
+    return tuple(found)
+
+
+def _masked(loss: Composed) -> int:
+    compared = [term for term in loss.terms if term.reads_targets]
+    return len(compared) * {"step_classes": 1, "values": loss.width(0)}.get(loss.targets, 0)

@@ -1,0 +1,483 @@
+"""The sizes of a StepProgram that the mapping needs: layers (populations), links (connections) and sources."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from snnc.compiler.ir.arrays.indexed_maps import IndexedOp
+from snnc.compiler.ir.arrays.sizes import FLOAT, HALF
+from snnc.compiler.ir.graph import Kind
+from snnc.compiler.ir.step_operations import (
+    ConvolveBiasGradient,
+    DenseInputGradient,
+    Fill,
+    InputGradient,
+    NeuronStep,
+    RecordAdjoint,
+    RescaleBiasGradient,
+    WeightGradient,
+)
+from snnc.compiler.ir.step_program import ConnectionInfo, PopulationInfo, StepProgram
+from snnc.compiler.losses.external import ExternalLoss
+from snnc.compiler.losses.update_rules import rule_of
+from snnc.compiler.losses.weight_rounding import Rounding
+from snnc.compiler.lowering.gradient_support import support_bounds
+from snnc.compiler.lowering.sparse_values import reads_sparse_values
+from snnc.compiler.neurons.kernel import Kernel
+from snnc.compiler.tiles.indexed.indexed_links import IndexedLink
+from snnc.compiler.tiles.mapped.losses import LossShape, loss_shape
+from snnc.compiler.tiles.mapped.operations import SGD_CYCLES, square_cycles, update_cycles
+
+
+@dataclass(frozen=True)
+class BusSource:
+    """A buffer that buses move: an input or an output port of a population.
+
+    `width` is the number of values per sample and step; a static input is the same at every step. If a source is `windowed`, only neurons
+    that spiked or are near the threshold need the gradient that connections send back.
+    """
+
+    buffer: str
+    owner: str
+    width: int
+    kind: Kind
+    external: bool
+    static: bool = False
+    windowed: bool = False
+
+
+@dataclass(frozen=True)
+class Link:
+    """A connection.
+
+    Attributes
+    ----------
+    inputs, outputs
+        Values of its source and of its target.
+    weight_elements
+        Elements of its weight: inputs x outputs when dense; 0, 1 or `inputs` when one to one; 0 when indexed.
+    weight_gradient, input_gradient
+        Whether the backward step forms them.
+    indexed
+        Its entries, if tables define them; None if it is dense or one to one.
+    """
+
+    id: str
+    source: BusSource
+    target: str
+    port: int
+    dense: bool
+    delay: int
+    inputs: int
+    outputs: int
+    weight_elements: int
+    weight_gradient: bool
+    input_gradient: bool
+    indexed: IndexedLink | None = None
+    sparse_values: bool = False
+    """Whether it is dense and reads sums of spikes, which are mostly 0."""
+    half: bool = False
+    """Whether its weights are float16."""
+    half_deltas: bool = False
+    """Whether its source reads deltas as float16, two samples per word."""
+
+    @property
+    def delta_bytes(self) -> int:
+        """Bytes of a delta that its source reads."""
+        return HALF if self.half_deltas else FLOAT
+
+    @property
+    def chooses(self) -> bool:
+        """Whether it takes a maximum, which chooses one entry."""
+        return self.indexed is not None and self.indexed.map.maximum
+
+    @property
+    def read_backward(self) -> bool:
+        """True if its target reads its window again: for the gradient of weights, or to find the chosen entry of a maximum."""
+        return self.weight_gradient or (self.input_gradient and self.chooses)
+
+    @property
+    def one_to_one(self) -> bool:
+        """True if each value of the source reaches exactly one neuron, in the same order."""
+        return not self.dense and self.indexed is None
+
+    @property
+    def events(self) -> bool:
+        """True if it receives ids of spikes, not values."""
+        return self.source.kind == "spikes"
+
+
+@dataclass(frozen=True)
+class LearnedParameter:
+    """A trained parameter or bias of a population.
+
+    `buffer` holds its values. The kernel computes its gradient under the name `gradient`, which is added to the sum `name`. If `shared`,
+    one value serves all neurons.
+    """
+
+    buffer: str
+    name: str
+    gradient: str
+    shared: bool
+
+
+@dataclass(frozen=True)
+class Past:
+    """How many values an adjoint reads from every step: states (before and after each step) and others, as float32 and as float16."""
+
+    states: int
+    others: int
+    half_states: int
+    half_others: int
+
+    def floats(self, steps: Any) -> Any:
+        """Number of float32 values per neuron and sample for this number of steps."""
+        return (steps + 1) * self.states + steps * self.others
+
+    def halves(self, steps: Any) -> Any:
+        """The same for float16 values."""
+        return (steps + 1) * self.half_states + steps * self.half_others
+
+
+@dataclass(frozen=True, eq=False)
+class Layer:
+    """A population with its links and its parameters.
+
+    Attributes
+    ----------
+    parameters
+        For each parameter of the kernel, whether one value serves all neurons.
+    biases
+        The same for the biases of each port.
+    learned
+        Its trained parameters and biases.
+    outputs
+        Output buffers of the kernel, in order.
+    sent
+        The output buffers that buses move.
+    recorded
+        The buffer of each output of the network that it writes.
+    adjoint_outputs
+        Its output buffers that receive a gradient from a record.
+    gradient
+        Whether the backward step runs it.
+    shown
+        Whether the adjoint of its input current is stored for all steps, because a caller reads it.
+    """
+
+    id: str
+    label: str
+    neurons: int
+    kernel: Kernel
+    incoming: tuple[Link, ...]
+    outgoing: tuple[Link, ...]
+    parameters: tuple[bool, ...]
+    biases: tuple[tuple[bool, ...], ...]
+    learned: tuple[LearnedParameter, ...]
+    outputs: tuple[str, ...]
+    sent: tuple[BusSource, ...]
+    recorded: tuple[str, ...]
+    adjoint_outputs: frozenset[str]
+    gradient: bool
+    shown: bool = False
+
+    @property
+    def past(self) -> Past:
+        """The values that its adjoint reads from all steps."""
+        if not self.gradient:
+            return Past(0, 0, 0, 0)
+        kernel = self.kernel
+        halves = sum(name in kernel.rounded for name in kernel.history), sum(name in kernel.rounded for name in kernel.saved)
+        return Past(len(kernel.history) - halves[0], len(kernel.saved) - halves[1], *halves)
+
+    @property
+    def half_weights(self) -> int:
+        """Number of float16 weights per neuron, without those of tables; either all weights that may be float16 are, or none is."""
+        return sum(link.inputs if link.dense else 1 for link in self.incoming if link.half and link.indexed is None)
+
+    @property
+    def half_rows(self) -> bool:
+        """Whether weights of dense connections into it are float16."""
+        return any(link.half and link.dense for link in self.incoming)
+
+    @property
+    def half_numbers(self) -> bool:
+        """Whether weights of other connections into it are float16."""
+        return any(link.half and not link.dense for link in self.incoming)
+
+    @property
+    def neuron_parameters(self) -> int:
+        """Number of parameters, including biases, with one value per neuron."""
+        return len(self._shared) - self.scalar_parameters
+
+    @property
+    def scalar_parameters(self) -> int:
+        """The same with one value for all neurons."""
+        return sum(self._shared)
+
+    @property
+    def _shared(self) -> tuple[bool, ...]:
+        return self.parameters + tuple(shared for port in self.biases for shared in port)
+
+    @property
+    def learnable_neuron_parameters(self) -> int:
+        """Number of trained parameters with one value per neuron."""
+        return len(self.learned) - self.learnable_scalars
+
+    @property
+    def learnable_scalars(self) -> int:
+        """The same with one value for all neurons."""
+        return sum(parameter.shared for parameter in self.learned)
+
+    @property
+    def records(self) -> int:
+        """Number of outputs of the network that it writes."""
+        return len(self.recorded)
+
+
+@dataclass(frozen=True, eq=False)
+class MappedNetwork:
+    """All layers in order, the inputs, and the data for training."""
+
+    layers: tuple[Layer, ...]
+    inputs: tuple[BusSource, ...]
+    links: tuple[Link, ...]
+    training: bool
+    loss_layer: str | None
+    loss: LossShape
+    moments: int
+    """Optimiser values stored for each parameter (Adam 2, SGD with momentum 1)."""
+    update: int = SGD_CYCLES
+    """Worker cycles in which the optimiser changes a parameter."""
+    accumulates: bool = False
+    """Whether gradients of several batches are summed before an update."""
+    square: int = 0
+    """Worker cycles in which a gradient is added to the norm of all gradients; 0 if no norm is needed."""
+    scaled: bool = False
+    """Whether the gradient of the loss is multiplied by a factor."""
+    rounding: Rounding | None = None
+    """How updates of weights that are float16 are rounded; None if no such weight is updated."""
+
+    @property
+    def half_weights(self) -> bool:
+        """Whether weights are float16."""
+        return any(link.half for link in self.links)
+
+    @property
+    def half_deltas(self) -> bool:
+        """Whether any source reads deltas as float16, so that blocks have samples in pairs."""
+        return any(link.half_deltas for link in self.links)
+
+    @property
+    def optimiser_values(self) -> int:
+        """Number of values stored for each parameter in addition to itself and its gradient."""
+        return self.moments + self.accumulates
+
+    @property
+    def external(self) -> bool:
+        """Whether a caller gives the adjoint of the output and takes the gradients, so that there is neither loss nor update."""
+        return self.training and self.loss.external
+
+    @property
+    def indexed(self) -> tuple[Link, ...]:
+        """Links described by tables."""
+        return tuple(link for link in self.links if link.indexed is not None)
+
+    @property
+    def windowed(self) -> frozenset[BusSource]:
+        """Sources whose gradients can return in windows: those of dense connections; others add theirs from deltas.
+
+        Excludes sources read by a maximum: the chosen entry is known from windows of spikes only.
+        """
+        able = frozenset(link.source for link in self.links if link.dense and link.input_gradient and link.source.windowed)
+        return able - {link.source for link in self.links if link.chooses}
+
+    @property
+    def sources(self) -> tuple[BusSource, ...]:
+        """Every buffer that some link reads, inputs first."""
+        return tuple(dict.fromkeys([*self.inputs, *(s for layer in self.layers for s in layer.sent)]))
+
+
+def describe(program: StepProgram, training: bool | None = None) -> MappedNetwork:
+    """Read sizes and flags from `program`; if `training` is None, it trains if it has a loss and an optimizer."""
+    if training is None:
+        training = program.loss is not None and program.optimizer is not None
+    rule = rule_of(program.optimizer) if training and program.optimizer is not None else None
+    accumulates = training and program.optimizer is not None and program.optimizer.accumulate
+    inputs = {i.id: i.repeated for i in program.inputs}
+    sources = {c.source_buffer: _source(program, c, inputs) for c in program.connections}
+    links = tuple(_link(program, c, sources[c.source_buffer], training) for c in program.connections)
+    shape = loss_shape(program)
+    external = training and shape.external
+    scaled = rule is not None and rule.loss_scale is not None and not external
+    measured = scaled or (rule is not None and rule.clip_norm is not None)
+    loss = next((o for o in program.outputs if o.id == program.loss_output), None)
+    return MappedNetwork(
+        layers=tuple(_layer(program, p, links, training) for p in program.populations),
+        inputs=tuple(s for s in sources.values() if s.external),
+        links=links,
+        training=training,
+        loss_layer=next((p.id for p in program.populations if loss and loss.source.buffer in _buffers(program, p)), None)
+        if not external
+        else None,
+        loss=shape,
+        moments=len(rule.moments) if rule is not None and not external else 0,
+        update=0 if external else SGD_CYCLES if rule is None else update_cycles(rule, accumulates=accumulates and not measured),
+        accumulates=accumulates and not external,
+        square=0 if rule is None or external else square_cycles(rule, accumulates=accumulates),
+        scaled=scaled,
+        rounding=program.rounding.kind if training and not external and program.rounding is not None else None,
+    )
+
+
+def _source(program: StepProgram, connection: ConnectionInfo, inputs: Mapping[str, bool]) -> BusSource:
+    buffer = program.buffers[connection.source_buffer]
+    return BusSource(
+        buffer.name,
+        connection.source,
+        math.prod(buffer.shape),
+        buffer.kind,
+        connection.source in inputs,
+        inputs.get(connection.source, False),
+        _windowed(program, connection),
+    )
+
+
+def _windowed(program: StepProgram, connection: ConnectionInfo) -> bool:
+    population = next((p for p in program.populations if p.id == connection.source), None)
+    if population is None:
+        return False
+    outputs = _step(program, population).outputs
+    if connection.source_buffer not in outputs or program.buffers[connection.source_buffer].kind != "spikes":
+        return False
+    return support_bounds(population, population.kernel.outputs[outputs.index(connection.source_buffer)]) is not None
+
+
+def _link(program: StepProgram, connection: ConnectionInfo, source: BusSource, training: bool) -> Link:
+    target = next(p for p in program.populations if p.id == connection.target)
+    backward = program.backward if training else ()
+    mine = [op for op in backward if getattr(op, "connection", None) == connection.id]
+    dense = connection.kind == "dense"
+    op = next((op for op in program.forward if isinstance(op, IndexedOp) and op.connection == connection.id), None)
+    learned = {step.parameter for step in program.update} if training else set()
+    indexed = None if op is None else IndexedLink(op, program.buffers, connection.weight in learned, connection.bias in learned)
+    return Link(
+        id=connection.id,
+        source=source,
+        target=connection.target,
+        port=connection.port,
+        dense=dense,
+        delay=connection.delay,
+        inputs=source.width,
+        outputs=source.width if op is None and not dense else math.prod(target.shape),
+        weight_elements=math.prod(program.buffers[connection.weight].shape) if connection.weight and op is None else 0,
+        weight_gradient=any(isinstance(op, WeightGradient | ConvolveBiasGradient | RescaleBiasGradient) for op in mine),
+        input_gradient=any(isinstance(op, InputGradient) for op in mine),
+        indexed=indexed,
+        sparse_values=reads_sparse_values(program, connection),
+        half_deltas=any(isinstance(op, DenseInputGradient) and op.half for op in mine),
+        half=connection.weight is not None and program.parameters[connection.weight].half,
+    )
+
+
+def _buffers(program: StepProgram, population: PopulationInfo) -> set[str]:
+    step = _step(program, population)
+    return {*population.output_buffers.values(), *step.outputs, *step.states}
+
+
+def _step(program: StepProgram, population: PopulationInfo) -> NeuronStep:
+    return next(op for op in program.forward if isinstance(op, NeuronStep) and op.population == population.id)
+
+
+def _layer(program: StepProgram, population: PopulationInfo, links: tuple[Link, ...], training: bool) -> Layer:
+    buffers, step = _buffers(program, population), _step(program, population)
+    neurons = math.prod(population.shape)
+    backward = program.backward if training else ()
+    sent = dict.fromkeys(link.source for link in links if link.source.owner == population.id)
+    biases = [_biases(program, port) for port in population.ports]
+
+    def shared(names: Iterable[str]) -> tuple[bool, ...]:
+        return tuple(math.prod(program.buffers[name].shape) == 1 and neurons > 1 for name in names)
+
+    buffer_of = dict(zip(population.kernel.parameters, step.parameters, strict=True))
+    learnable = [(buffer_of[a], f"d_{a}", f"d_{a}") for a in population.kernel.learnable]
+    learnable += [(b, f"d_bias{port}_{n}", f"d_i{port}") for port, names in enumerate(biases) for n, b in enumerate(names)]
+    updated = {op.parameter for op in program.update} if training else set()
+    return Layer(
+        id=population.id,
+        label=population.label,
+        neurons=neurons,
+        kernel=population.kernel,
+        incoming=tuple(link for link in links if link.target == population.id),
+        outgoing=tuple(link for link in links if link.source.owner == population.id),
+        parameters=shared(step.parameters),
+        biases=tuple(shared(names) for names in biases),
+        learned=tuple(LearnedParameter(*found, *shared(found[:1])) for found in learnable if found[0] in updated),
+        outputs=step.outputs,
+        sent=tuple(sent),
+        recorded=tuple(o.source.buffer for o in program.outputs if o.source.buffer in buffers),
+        adjoint_outputs=frozenset(op.source.buffer for op in backward if isinstance(op, RecordAdjoint) and op.source.buffer in buffers),
+        gradient=any(getattr(op, "population", None) == population.id for op in backward),
+        shown=training and (population.shown or (isinstance(program.loss, ExternalLoss) and population.label in program.loss.relays)),
+    )
+
+
+def _biases(program: StepProgram, port: str) -> tuple[str, ...]:
+    """Biases of a port's current."""
+    return tuple(bias for op in program.forward if isinstance(op, Fill) and op.target == port for bias in op.biases)
+
+
+def learned_elements(layer: Layer) -> Mapping[str, int]:
+    """Number of learned elements per neuron of `layer`, by link id (dense: its inputs) and ``"bias"`` (biases and neuron parameters)."""
+    found = {link.id: (link.inputs if link.dense else int(link.weight_elements > 1)) for link in layer.incoming if link.weight_gradient}
+    return {**found, "bias": layer.learnable_neuron_parameters}
+
+
+class LearnedRows(NamedTuple):
+    """Number of values per neuron of a learned parameter, and whether they are float16."""
+
+    rows: int
+    half: bool
+
+
+def learned_parameters(layer: Layer) -> list[LearnedRows]:
+    """Every learned parameter that has values for each neuron: the inputs of a dense connection, else 1."""
+    links = [
+        LearnedRows(link.inputs if link.dense else 1, link.half)
+        for link in layer.incoming
+        if link.weight_gradient and link.indexed is None and (link.dense or link.weight_elements > 1)
+    ]
+    return links + [LearnedRows(1, False)] * layer.learnable_neuron_parameters
+
+
+def learned_rows(layer: Layer) -> list[int]:
+    """Return the number of values per neuron of each of them."""
+    return [found.rows for found in learned_parameters(layer)]
+
+
+def half_elements(layer: Layer) -> int:
+    """Return the number of learned float16 values per neuron."""
+    return sum(found.rows for found in learned_parameters(layer) if found.half)
+
+
+def learned_scalars(layer: Layer) -> int:
+    """Number of learned parameters with one value for all neurons."""
+    return layer.learnable_scalars + sum(link.weight_gradient and link.one_to_one and link.weight_elements == 1 for link in layer.incoming)
+
+
+__all__ = [
+    "BusSource",
+    "Layer",
+    "LearnedRows",
+    "Link",
+    "MappedNetwork",
+    "describe",
+    "half_elements",
+    "learned_elements",
+    "learned_parameters",
+    "learned_rows",
+    "learned_scalars",
+]

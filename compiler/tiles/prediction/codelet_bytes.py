@@ -1,0 +1,258 @@
+"""The codelets that every tile holds: the number of vertices of each, their fields and their instructions.
+
+A class is identified by the data from which it is printed: its cost, the connections or buses that it reads, its equations. Two populations
+of one structure share a class on a tile. Each field of an emitted codelet takes a word; back ends print those of a
+:class:`~snnc.compiler.tiles.vertices.vertex_spec.VertexSpec` from the same description.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+
+from snnc.compiler.tiles.blocks.grouping import Ints, column_groups
+from snnc.compiler.tiles.codelets.block_codelets import block_codelets
+from snnc.compiler.tiles.codelets.relay_codelets import Codelet, relay_codelets
+from snnc.compiler.tiles.exchange.traffic import Layout
+from snnc.compiler.tiles.gradients.norm import heads_of_chips, squared_shares
+from snnc.compiler.tiles.gradients.packing import packings
+from snnc.compiler.tiles.mapped.network import BusSource, Layer, Link, learned_parameters, learned_scalars
+from snnc.compiler.tiles.problem import MappingProblem
+from snnc.compiler.tiles.schedule.window_test import ROOT
+from snnc.compiler.tiles.vertices.control_vertices import CLOCK_VERTEX, ZERO_VERTEX, answer, count_down, known, most, most_of_workers
+from snnc.compiler.tiles.vertices.cost import CodeletCost
+from snnc.compiler.tiles.vertices.gradient_vertices import gradient_window, reduce_partials, remember
+from snnc.compiler.tiles.vertices.loss_vertices import loss_scores, loss_sum, sample_loss
+from snnc.compiler.tiles.vertices.parameter_vertices import (
+    clip,
+    judge_update,
+    pack_rows,
+    schedule,
+    squares,
+    sum_pieces,
+    sum_private,
+    update,
+    update_half,
+    weight_rows,
+)
+from snnc.compiler.tiles.vertices.relay_vertices import copy_mask
+from snnc.compiler.tiles.vertices.vertex_spec import VertexSpec
+
+WORD: Final = 4
+Codelets: TypeAlias = tuple[tuple[VertexSpec, int], ...]
+LISTED: Final = 1
+"""Words of a vertex in addition to its fields: its entry in the list of its compute set."""
+
+
+@dataclass(frozen=True, eq=False)
+class Use:
+    """Vertices of one class: `number` on each of `tiles` (a tile may occur several times), with `fields` fields each."""
+
+    key: Hashable
+    cost: CodeletCost
+    tiles: Any
+    number: Any
+    fields: int
+
+    @classmethod
+    def of(cls, vertex: VertexSpec, tiles: Any, number: Any) -> Use:
+        """Return the use of a class that is given by its description."""
+        return cls(vertex.name, vertex.cost, tiles, number, len(vertex.fields))
+
+
+def uses(layout: Layout) -> Iterator[Use]:
+    """Yield all codelets of a placement, except those of the reduction's second stage."""
+    for layer in layout.problem.network.layers:
+        yield from _of_blocks(layout, layer)
+        yield from _of_updates(layout, layer)
+    for source, relays in layout.relays.items():
+        tiles = np.array([relay.tile for relay in relays])
+        made = partial(_of_relays, layout.problem, source)
+        for key, vertex, number in layout.problem.memo.get(("relay codelets", source.buffer), made):
+            yield Use(key, vertex.cost, tiles, number, len(vertex.fields))
+        if layout.problem.fused is not None:
+            yield Use.of(CLOCK_VERTEX, tiles, 1)
+            if not source.external and source.kind == "spikes":
+                yield Use.of(copy_mask(layout.problem.costs), layout.range_by_id(source.owner).tiles, 1)
+    yield from _single(layout)
+    yield from _of_losses(layout)
+    yield from _of_reductions(layout)
+    yield from _of_owners(layout)
+    yield from _of_norm(layout)
+    for _, packing in packings(layout):
+        yield Use.of(pack_rows(layout.problem.costs), packing.tiles, 1)
+
+
+def _of_blocks(layout: Layout, layer: Layer) -> Iterator[Use]:
+    problem, where = layout.problem, layout.range_of(layer)
+    groups = column_groups(where.tile_neurons, where.columns)
+    blocks = groups * problem.sample_groups(where.tile_neurons, where.columns, where.tile_samples)
+    structure = problem.memo.get(("structure", layer.id), lambda: _structure(layer))
+    for vertex, number in _block_codelets(layout, layer):
+        shown = structure if vertex.name in ("forward", "backward", "source_gradient") else None
+        key = vertex.name if vertex is ZERO_VERTEX else (vertex.name, vertex.cost, len(vertex.fields), shown)
+        yield Use(key, vertex.cost, where.tiles, number * blocks, len(vertex.fields))
+
+
+def _block_codelets(layout: Layout, layer: Layer) -> Codelets:
+    """Return the codelets of a layer's blocks; if groups are counted exactly, for the tables of this placement."""
+    problem = layout.problem
+    if not layout.distinct_groups(layer):
+        return problem.memo.get(("codelets", layer.id), lambda: tuple(block_codelets(problem, layer)))
+    return tuple(block_codelets(problem, layer, lambda link, side: link.form(side, layout.range_of(layer))))
+
+
+def _of_relays(problem: MappingProblem, source: BusSource) -> tuple[Codelet, ...]:
+    return tuple(relay_codelets(problem, source))
+
+
+def _structure(layer: Layer) -> Hashable:
+    """Return the data by which block classes differ, except cost and fields: equations, and the structure of connections."""
+    links = tuple((link.port, link.events, link.dense, link.weight_elements > 0, _tables_of(link)) for link in layer.incoming)
+    return (repr(layer.kernel.forward), links, len(layer.outgoing), tuple(source.kind for source in layer.sent), layer.records, layer.shown)
+
+
+def _tables_of(link: Link) -> int:
+    """Return the number of tables of an indexed connection: rows, places, starts, and lengths if runs are longer than one."""
+    return 0 if link.indexed is None else 3 + (link.indexed.map.length > 1)
+
+
+# ---- all others --------------------------------------------------------------------------------------------------------------
+
+
+def _of_updates(layout: Layout, layer: Layer) -> Iterator[Use]:
+    """Yield the codelets that sum private gradients, update parameters and copy weights to sources."""
+    problem, where = layout.problem, layout.range_of(layer)
+    if not problem.training:
+        return
+    groups, rows = column_groups(where.tile_neurons, where.columns), learned_parameters(layer)
+    updates = _update(problem)
+    if rows:
+        halves = sum(found.half for found in rows) if problem.network.rounding is not None else 0
+        if halves:
+            yield Use.of(_update(problem, half=True), where.tiles, halves * groups)
+        if len(rows) > halves:
+            yield Use.of(updates, where.tiles, (len(rows) - halves) * groups)
+        if where.replicas > 1:
+            shares = problem.sample_groups(where.tile_neurons, where.columns, where.tile_samples)
+            several = np.flatnonzero(shares > 1)
+            yield Use.of(sum_private(problem.costs), where.tiles[several], len(rows) * groups[several])
+    if learned_scalars(layer):
+        yield Use.of(updates, where.tiles[:1], learned_scalars(layer))
+    copied = sum(problem.copies(link) and link.dense for link in layer.outgoing)
+    if copied:
+        yield Use.of(weight_rows(problem.costs, half=problem.network.half_weights), where.tiles, copied)
+
+
+def _update(problem: MappingProblem, *, half: bool = False, placed: bool = False) -> VertexSpec:
+    """Return the vertex that receives the gradients of a parameter: the optimiser's, or a sum where a caller takes the gradients."""
+    network = problem.network
+    if network.external:
+        return sum_private(problem.costs)
+    clips = network.square > 0
+    if half:
+        kept = {"accumulates": network.accumulates, "clips": clips}
+        return update_half(problem.costs, network.moments, **kept, rounding=network.rounding, placed=placed)
+    return update(problem.costs, network.moments, accumulates=network.accumulates, clips=clips)
+
+
+def _of_norm(layout: Layout) -> Iterator[Use]:
+    """Yield the codelets that compute the norm of the gradients."""
+    problem = layout.problem
+    if not problem.network.square:
+        return
+    shares = squared_shares(layout)
+    tiles = np.flatnonzero(shares)
+    scaled = problem.network.scaled
+    yield Use.of(squares(problem.costs, accumulates=problem.network.accumulates, scaled=scaled), tiles, shares[tiles])
+    yield Use.of(loss_sum(problem.costs), tiles, 1)
+    if layout.several_chips:
+        yield Use.of(loss_sum(problem.costs), heads_of_chips(layout, tiles)[0], 1)
+    yield Use.of(clip(problem.costs), np.zeros(1, dtype=np.int64), 1)
+    if scaled:
+        yield Use.of(judge_update(problem.costs, accumulates=problem.network.accumulates), np.zeros(1, dtype=np.int64), 1)
+
+
+def _single(layout: Layout) -> Iterator[Use]:
+    """Yield the clocks, and the vertices of tile 0: tests for further windows, the sum of losses and the learning rate."""
+    problem, first = layout.problem, np.zeros(1, dtype=np.int64)
+    yield Use.of(CLOCK_VERTEX, layout.clock_tiles, 2 + 2 * problem.training + (problem.segment > 0))
+    yield from _of_tests(layout)
+    if problem.training and not problem.network.external:
+        yield Use.of(loss_sum(problem.costs), first, 1)
+        yield Use.of(schedule(problem.costs, scaled=problem.network.scaled), first, 1)
+
+
+def _of_tests(layout: Layout) -> Iterator[Use]:
+    """Yield the codelets of the test for further windows, and those that use its result."""
+    problem, test, root = layout.problem, layout.window_test, np.array([ROOT])
+    if test is None:
+        return
+    for level in test.levels:
+        yield Use.of(most(problem.costs), level.tile, 1)
+    yield Use.of(most_of_workers(problem.costs), root, 1)
+    yield Use.of(answer(problem.costs, looks_back=problem.further.known), root, 1)
+    yield Use.of(count_down(problem.costs), root, 1 + problem.further.known)
+    if problem.further.known:
+        yield Use.of(known(problem.costs), root, 1)
+
+
+def _of_losses(layout: Layout) -> Iterator[Use]:
+    problem = layout.problem
+    if not problem.training or problem.network.external:
+        return
+    tiles, loss = np.array(layout.loss_tiles), problem.network.loss
+    yield Use.of(sample_loss(problem.costs, loss, scaled=problem.network.scaled), tiles, 1)
+    if loss.scores:
+        yield Use.of(loss_scores(problem.costs, loss), tiles, 1)
+
+
+def _of_reductions(layout: Layout) -> Iterator[Use]:
+    problem = layout.problem
+    limited = {bus.id for bus in problem.limited(backward=True)} if problem.training else set()
+    for bus_id, reduction in layout.reductions.items():
+        yield Use.of(reduce_partials(problem.costs), reduction.table["tile"], 1)
+        relays = layout.relays[problem.bus[bus_id].source]
+        tiles, sets = np.array([relay.tile for relay in relays]), 1 + (bus_id in limited)
+        yield Use.of(remember(problem.costs), tiles, sets)
+        yield Use.of(gradient_window(problem.costs), tiles, sets)
+
+
+def _of_owners(layout: Layout) -> Iterator[Use]:
+    """Yield the codelets of owners of weights of indexed connections, and of groups that sum the gradients of several blocks."""
+    problem = layout.problem
+    for found in layout.owned if layout.exact else ():
+        tiles, where = found.owners.tile[found.owners.learned], found.target
+        halves = found.halves[found.owners.learned]
+        yield Use.of(sum_pieces(problem.costs), tiles, problem.target.workers)  # each worker sums a share of the pieces
+        for half in (False, True):
+            if (halves == half).any():
+                yield Use.of(_update(problem, half=half, placed=half and found.placed), tiles[halves == half], 1)
+        groups = column_groups(where.tile_neurons, where.columns)
+        several = np.flatnonzero(problem.sample_groups(where.tile_neurons, where.columns, where.tile_samples) > 1)
+        yield Use.of(sum_private(problem.costs), where.tiles[several], groups[several])
+
+
+# ---- bytes -------------------------------------------------------------------------------------------------------------------
+
+
+def codelet_bytes(layout: Layout) -> tuple[Ints, Ints]:
+    """Return, for every tile, the bytes of code (each class and each loop over columns once) and of the fields of all vertices."""
+    target = layout.problem.target
+    vertices: Ints = np.zeros(target.tiles, dtype=np.int64)
+    held: dict[Hashable, tuple[int, Any]] = {}
+    for use in uses(layout):
+        tiles, number = np.asarray(use.tiles), np.broadcast_to(use.number, np.shape(use.tiles))
+        np.add.at(vertices, tiles, WORD * (use.fields + LISTED) * number)
+        here = tiles[number > 0]
+        for key, instructions in ((use.key, use.cost.instructions), *((("loop", name), size) for name, size in use.cost.loops)):
+            _, on = held.setdefault(key, (instructions, np.zeros(target.tiles, dtype=bool)))
+            on[here] = True
+    code: Ints = np.zeros(target.tiles, dtype=np.int64)
+    for instructions, on in held.values():
+        code += target.instruction_bytes * instructions * on
+    return code, vertices

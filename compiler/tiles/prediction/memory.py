@@ -1,0 +1,217 @@
+"""Predicted bytes on every tile over a training step, by category: the live maximum, and the refusal of networks that do not fit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+
+import numpy as np
+
+from snnc.compiler.ir.arrays.sizes import FLOAT, LABEL_BYTES
+from snnc.compiler.ir.plan import MemoryPhase
+from snnc.compiler.tiles.blocks.grouping import Ints, ceil_div
+from snnc.compiler.tiles.blocks.tile_range import TileRange
+from snnc.compiler.tiles.cycles.indexed_cycles import owned_numbers
+from snnc.compiler.tiles.exchange.traffic import Layout
+from snnc.compiler.tiles.gradients.gradient_traffic import reduced_bytes
+from snnc.compiler.tiles.gradients.norm import norm_bytes, squared_shares
+from snnc.compiler.tiles.gradients.packing import packings
+from snnc.compiler.tiles.mapped.network import Layer
+from snnc.compiler.tiles.memory.block_memory import CategoryAndLife, block_bytes, estimated_bytes, most_bytes
+from snnc.compiler.tiles.memory.lifetimes import LIVES, bytes_at, stage_of
+from snnc.compiler.tiles.prediction.codelet_bytes import codelet_bytes
+from snnc.compiler.tiles.prediction.training_step import fragments_without_runs
+from snnc.compiler.tiles.prediction.vertex_memory import constant_bytes
+from snnc.compiler.tiles.problem import MappingProblem
+from snnc.compiler.tiles.schedule.window_test import ROOT, level_reads
+from snnc.compiler.tiles.supersteps.superstep import SuperstepDraft
+
+CATEGORIES: Final = ("weights", "tables", "optimiser", "gradients", "history", "relays", "records", "exchange", "vertices", "code")
+
+
+@dataclass(frozen=True, eq=False)
+class MemoryUse:
+    """The contents of tiles over a step.
+
+    Attributes
+    ----------
+    held
+        (category, lifetime) -> bytes on each tile.
+    steps
+        Name, part and bytes of exchange buffers on each tile, superstep by superstep.
+    """
+
+    held: dict[CategoryAndLife, Ints]
+    steps: tuple[tuple[str, str, Ints], ...]
+
+    @cached_property
+    def over_time(self) -> Ints:
+        """Bytes that are live, all categories, [supersteps, tiles]."""
+        by_stage = {stage: bytes_at(self.held, stage) for stage in dict.fromkeys(self.stages)}
+        return np.stack([by_stage[stage] + buffers for stage, (_, _, buffers) in zip(self.stages, self.steps, strict=True)])
+
+    @property
+    def stages(self) -> tuple[str, ...]:
+        """Stage of every superstep."""
+        return tuple(stage_of(part, name) for name, part, _ in self.steps)
+
+    @cached_property
+    def peaks(self) -> Ints:
+        """The maximum of each tile."""
+        found: Ints = self.over_time.max(axis=0)
+        return found
+
+    @property
+    def largest(self) -> int:
+        """Bytes of the fullest tile."""
+        return int(self.peaks.max())
+
+    @property
+    def tile(self) -> int:
+        """That tile."""
+        return int(self.peaks.argmax())
+
+    def phase_of(self, tile: int) -> str:
+        """Superstep in which a tile holds most."""
+        return self.steps[int(self.over_time[:, tile].argmax())][0]
+
+    @cached_property
+    def at_peak(self) -> dict[str, Ints]:
+        """Category -> bytes on each tile at its peak; they add up to :attr:`peaks`."""
+        when = self.over_time.argmax(axis=0)
+        found = {name: np.zeros(len(when), dtype=np.int64) for name in CATEGORIES}
+        for (category, life), size in self.held.items():
+            found[category] += size * np.array([stage in LIVES[life] for stage in self.stages])[when]
+        found["exchange"] += np.stack([buffers for _, _, buffers in self.steps])[when, np.arange(len(when))]
+        return found
+
+    @property
+    def unshared(self) -> Ints:
+        """Bytes of each tile if nothing shared memory: all variables, and the largest exchange buffers."""
+        found: Ints = sum(self.held.values(), start=np.int64(0)) + np.max([buffers for _, _, buffers in self.steps], axis=0)
+        return found
+
+    def phases(self) -> Iterator[MemoryPhase]:
+        """Bytes of :attr:`tile` in every superstep, and of all tiles."""
+        for (name, part, buffers), stage in zip(self.steps, self.stages, strict=True):
+            one, every = dict.fromkeys(CATEGORIES, 0), dict.fromkeys(CATEGORIES, 0)
+            for (category, life), size in self.held.items():
+                if stage in LIVES[life]:
+                    one[category] += int(size[self.tile])
+                    every[category] += int(size.sum())
+            one["exchange"], every["exchange"] = int(buffers[self.tile]), int(buffers.sum())
+            yield MemoryPhase(name, part, one, every)
+
+
+def memory_of(layout: Layout, steps: Sequence[SuperstepDraft]) -> MemoryUse:
+    """Return the contents of every tile: exchange is the data that a superstep receives, code grows with all fragments."""
+    problem = layout.problem
+    found: dict[CategoryAndLife, Ints] = {}
+
+    def add(kept: CategoryAndLife, tiles: Ints, size: Ints) -> None:
+        np.add.at(found.setdefault(kept, np.zeros(problem.target.tiles, dtype=np.int64)), tiles, size)
+
+    used = np.zeros(problem.target.tiles, dtype=bool)
+    used[layout.clock_tiles] = True
+    for layer in problem.network.layers:
+        where = layout.range_of(layer)
+        used[where.tiles] = True
+        for kept, size in _block_bytes(layout, layer, where).items():
+            add(kept, where.tiles, size)
+    for kept, tiles, size in _owned(layout):
+        add(kept, tiles, size)
+    if problem.network.square:
+        add(("optimiser", "always"), np.arange(problem.target.tiles), norm_bytes(layout, squared_shares(layout)))
+    for _, packing in packings(layout):
+        add(("weights", "packed rows"), packing.tiles, packing.packed_bytes())
+    for source, relays in layout.relays.items():
+        tiles, samples = np.array([(relay.tile, relay.samples) for relay in relays], dtype=np.int64).T
+        used[tiles] = True
+        for life, each in problem.store_lives[source].items():
+            add(("relays", life), tiles, samples * each)
+    every = np.arange(problem.target.tiles)
+    add(("gradients", "backward"), every, reduced_bytes(layout))
+    if problem.further.known:
+        add(("relays", "always"), np.array([ROOT]), np.array([FLOAT * problem.segments.iterations]))
+    losses = np.array(layout.loss_tiles, dtype=np.int64)
+    used[losses] = True
+    for life, each in _loss_bytes(problem).items():
+        add(("records", life), losses, np.full(len(losses), each))
+    fragments = np.sum([traffic.fragments for step in steps for traffic in (step.traffic, *step.after)], axis=0)
+    fragments = fragments + sum(step.row.fragments for step in steps if step.row is not None)
+    fragments = fragments + fragments_without_runs(layout)
+    code, vertices = codelet_bytes(layout)
+    of_fragments: Ints = (fragments * problem.target.fragment_code_bytes).astype(np.int64)
+    add(("code", "always"), every, code + used * problem.target.fixed_tile_bytes + of_fragments)
+    add(("vertices", "always"), every, vertices + constant_bytes(layout))
+    return MemoryUse(found, tuple((step.name, step.part, _buffers(step)) for step in steps))
+
+
+def _block_bytes(layout: Layout, layer: Layer, where: TileRange) -> dict[CategoryAndLife, Ints]:
+    """Bytes of a population's blocks on each of its tiles."""
+    problem = layout.problem
+    if not layout.exact or not any(link.indexed is not None for link in (*layer.incoming, *layer.outgoing)):
+        return estimated_bytes(problem, layer, where)
+    of_tile = where.tile_neurons, where.tile_samples
+    return block_bytes(problem, layer, layout.cut_of(layer), *of_tile, layout.holdings(layer), owned=False)
+
+
+def _buffers(step: SuperstepDraft) -> Ints:
+    """Data that vertices read or write on other tiles is buffered; copies go directly to their destination."""
+    if not step.vertices:
+        return np.zeros(step.traffic.received.shape, dtype=np.int64)
+    found: Ints = (step.traffic.received + sum(traffic.sent for traffic in step.after)).astype(np.int64)
+    return found
+
+
+def _owned(layout: Layout) -> Iterator[tuple[CategoryAndLife, Ints, Ints]]:
+    """Weights of indexed connections on the tiles that own them: the original of all copies, the sum of gradients, moments."""
+    for one in layout.copied if layout.exact else ():
+        size = FLOAT * one.owners.count
+        numbers = owned_numbers(layout.problem, 1, int(one.link.weight_gradient))
+        yield from ((kept, one.owners.tile, number * size) for kept, number in numbers.items())
+        if one.link.half:
+            # Two weights are a word, the last of an odd number too.
+            words = FLOAT * ceil_div(one.owners.count, 2) - size
+            yield ("weights", "always"), one.owners.tile, words * one.halves
+            if layout.problem.network.rounding == "master" and one.link.weight_gradient:
+                yield ("optimiser", "always"), one.owners.tile, size * (one.halves & one.owners.learned)
+
+
+def _loss_bytes(problem: MappingProblem) -> dict[str, int]:
+    """The place of each output, its score (and step), the targets and the loss of a sample; records and adjoints are buffered."""
+    loss = problem.network.loss
+    targets = FLOAT * loss.targets(problem.steps)
+    found = {
+        "always": FLOAT * 2 * loss.width,
+        "scores": FLOAT * (1 + loss.chooses_step) * loss.scores,
+        "loss": FLOAT * problem.loss_parts + (0 if targets else LABEL_BYTES),
+    }
+    # Targets arrive before the first superstep of the loss.
+    found["scores" if loss.scores else "loss"] += targets
+    return found
+
+
+def bytes_before_pricing(layout: Layout) -> int:
+    """Bytes of the fullest tile that are known before the supersteps: its variables, and code for the test for further windows."""
+    problem = layout.problem
+    held: dict[CategoryAndLife, Ints] = {("code", "always"): np.zeros(problem.target.tiles, dtype=np.int64)}
+    for layer in problem.network.layers:
+        where = layout.range_of(layer)
+        for kept, size in estimated_bytes(problem, layer, where).items():
+            held.setdefault(kept, np.zeros(problem.target.tiles, dtype=np.int64))[where.tiles] += size
+    for source, relays in layout.relays.items():
+        for life, each in problem.store_lives[source].items():
+            stored = held.setdefault(("relays", life), np.zeros(problem.target.tiles, dtype=np.int64))
+            np.add.at(stored, [r.tile for r in relays], [r.samples * each for r in relays])
+    for level in level_reads(layout.window_test) if layout.window_test is not None else ():
+        held["code", "always"][level.tile] += level.fragments.astype(np.int64) * problem.target.fragment_code_bytes
+    return int(most_bytes(problem, held).max())
+
+
+def largest_category(memory: dict[str, Ints], tile: int) -> tuple[str, int]:
+    """Name and bytes of the largest user of `tile`."""
+    name = max(CATEGORIES, key=lambda category: int(memory[category][tile]))
+    return name, int(memory[name][tile])

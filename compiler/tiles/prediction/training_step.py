@@ -1,0 +1,440 @@
+"""Predicted cycles of every superstep: the busiest tile computes, all tiles wait for the barrier, the busiest tile receives."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+from typing import Final
+
+import numpy as np
+
+from snnc.compiler.ir.arrays.sizes import FLOAT
+from snnc.compiler.ir.plan import Phase
+from snnc.compiler.tiles.blocks.grouping import Floats, ceil_div, mask_unit
+from snnc.compiler.tiles.cycles.load import Load
+from snnc.compiler.tiles.exchange.indexed_traffic import deltas_by_rows
+from snnc.compiler.tiles.exchange.loss_traffic import adjoints_to_blocks, factor_to_losses, losses_to_one_tile, records_to_loss
+from snnc.compiler.tiles.exchange.traffic import (
+    ExchangeTraffic,
+    Layout,
+    clock_to_boundaries,
+    deltas_to_sources,
+    masks_to_relays,
+    numbers_of_windows,
+    returned_to_blocks,
+    windows_to_blocks,
+    with_clock,
+)
+from snnc.compiler.tiles.gradients.gradient_traffic import (
+    add_last_sums,
+    add_reduction,
+    add_sums_of_rounds,
+    add_sums_to_relays,
+    partials_to_sums,
+)
+from snnc.compiler.tiles.gradients.parameter_copies import local_copy_cycles
+from snnc.compiler.tiles.gradients.update_steps import copy_steps, update_steps
+from snnc.compiler.tiles.problem import MappingProblem
+from snnc.compiler.tiles.relays.relay_cycles import boundary_cycles, mask_rows
+from snnc.compiler.tiles.relays.relay_workers import bits_cycles
+from snnc.compiler.tiles.schedule.timeline import Sums
+from snnc.compiler.tiles.schedule.window_test import ROOT, level_reads
+from snnc.compiler.tiles.supersteps.block_work import add_blocks, limited_sources, round_load
+from snnc.compiler.tiles.supersteps.relay_load import add_relays, clocked, relay_load
+from snnc.compiler.tiles.supersteps.streaming import row_copy
+from snnc.compiler.tiles.supersteps.superstep import SuperstepDraft
+from snnc.compiler.tiles.vertices.control_vertices import CLOCK_VERTEX, answer, count_down, known, most, most_of_workers
+from snnc.compiler.tiles.vertices.loops import LoopsByPlace, cycles_of
+from snnc.compiler.tiles.vertices.loss_vertices import loss_scores, loss_sum, sample_loss
+from snnc.compiler.tiles.vertices.parameter_vertices import schedule
+from snnc.compiler.tiles.vertices.relay_loops import boundary_loops, next_window_loops
+from snnc.compiler.tiles.vertices.relay_vertices import copy_mask
+
+CONTROL: Final = 30.0
+"""Tile cycles of the control program for each superstep and copy [R]; the rest of ``Target.superstep_cycles`` sets up an exchange."""
+
+
+def supersteps(layout: Layout) -> tuple[SuperstepDraft, ...]:
+    """All supersteps of a training step (of a forward pass without training), in order."""
+    problem = layout.problem
+    runs = problem.schedule.iterations(problem.steps)
+    segments = problem.segments
+    found = _forward_steps(layout, runs) if problem.fused is None else _fused_steps(replace(layout, problem=problem.forward))
+    if not problem.training:
+        return tuple(found)
+    sources = relay_load(layout, "backward")
+    add_blocks(layout, sources, "source_gradient", problem.network.layers)
+    add_last_sums(layout, sources)
+    if problem.further.known:
+        sources.add_vertices(ROOT, known(problem.costs), {})
+    into_relays = with_clock(layout, deltas_to_sources(layout), sources.tiles)
+    deltas_by_rows(layout, into_relays)
+    add_sums_to_relays(layout, into_relays)
+    return (
+        *found,
+        *([_boundary_step(layout, "forward: save", "forward", segments.number - 1)] if segments.reruns else []),
+        *([_row_step(layout, "forward: to streaming memory", "forward")] if segments.rows else []),
+        *_loss_steps(layout),
+        *([_row_step(layout, "backward: from streaming memory", "backward")] if segments.rows else []),
+        *_recompute_steps(layout),
+        _clock_copy(layout, "backward: start", "backward", segments.number if segments.reruns else 1),
+        SuperstepDraft("backward: relays and source gradients", "backward", runs, sources, into_relays),
+        _backward_neurons(layout, runs),
+        *_reduction(layout, runs + _rounds(problem, runs, backward=True)),
+        *_overflow_test(layout, "backward", runs),
+        *update_steps(layout),
+        *copy_steps(layout),
+    )
+
+
+def _backward_neurons(layout: Layout, runs: int) -> SuperstepDraft:
+    """The backward superstep of neurons and weight gradients."""
+    neurons = clocked(layout)
+    add_blocks(layout, neurons, "backward", layout.problem.network.layers)
+    windows = windows_to_blocks(layout, backward=True)
+    windows.merge(returned_to_blocks(layout, layout.problem.network.layers))
+    return SuperstepDraft("backward: neurons", "backward", runs, neurons, with_clock(layout, windows, neurons.tiles))
+
+
+def _initial_states(layout: Layout) -> tuple[SuperstepDraft, ...]:
+    """Copy the initial states to the addresses that the first step reads; with recompute, a boundary restores them instead."""
+    problem, moved = layout.problem, np.zeros(layout.problem.target.tiles)
+    for layer in problem.network.layers:
+        where = layout.range_of(layer)
+        np.add.at(moved, where.tiles, FLOAT * len(layer.kernel.states) * where.tile_neurons * where.tile_samples)
+    if problem.segment or not moved.any():
+        return ()
+    local = local_copy_cycles(float(moved.max()))
+    return (SuperstepDraft("forward: initial states", "forward", 1, Load(problem), ExchangeTraffic.none(problem), local=local),)
+
+
+def _forward_steps(layout: Layout, runs: int) -> tuple[SuperstepDraft, ...]:
+    """Relays, then neurons."""
+    relays, neurons = relay_load(layout, "masks"), block_load(layout, "forward")
+    return (
+        *_initial_states(layout),
+        _clock_copy(layout, "forward: start", "forward", 1 + (layout.problem.segments.rows > 0)),
+        SuperstepDraft("forward: relays", "forward", runs, relays, with_clock(layout, masks_to_relays(layout), relays.tiles)),
+        *_joined_windows(layout, runs),
+        *_overflow_test(layout, "forward", runs),
+        SuperstepDraft("forward: neurons", "forward", runs, neurons, with_clock(layout, windows_to_blocks(layout), neurons.tiles)),
+    )
+
+
+def _fused_steps(layout: Layout) -> tuple[SuperstepDraft, ...]:
+    """Relays search for the spikes of the previous iteration while neurons compute, in one superstep; `layout` has the forward schedule."""
+    problem, nothing = layout.problem, ExchangeTraffic.none(layout.problem)
+    runs = problem.schedule.iterations(problem.steps)
+    windows, both = relay_load(layout, "windows"), block_load(layout, "forward")
+    add_relays(layout, windows, "shown")
+    windows.add_vertices(layout.clock_tiles, CLOCK_VERTEX, {})
+    _add_mask_copies(layout, windows)
+    add_relays(layout, both, "masks")
+    relays = np.array([relay.tile for some in layout.relays.values() for relay in some])
+    both.add_vertices(relays, CLOCK_VERTEX, {})
+    moved, counted = with_clock(layout, masks_to_relays(layout), both.tiles), ExchangeTraffic.none(problem)
+    moved.merge(windows_to_blocks(layout))
+    homes = layout.clock_tiles
+    tiles, number = np.unique(relays[~np.isin(relays, homes)], return_counts=True)
+    counted.add(tiles, FLOAT * number, number)
+    counted.sent[homes[np.unique(tiles // problem.target.tiles_per_chip)]] += FLOAT
+    at_home = int(np.bincount(relays, minlength=problem.target.tiles)[homes].max())
+    return (
+        *_initial_states(layout),
+        _clock_copy(layout, "forward: start", "forward"),
+        SuperstepDraft("forward: counters", "forward", 1, Load(problem), counted, local=local_copy_cycles(FLOAT * at_home)),
+        SuperstepDraft("forward: windows", "forward", runs, windows, nothing),
+        SuperstepDraft("forward: neurons", "forward", runs, both, moved),
+    )
+
+
+def _add_mask_copies(layout: Layout, load: Load) -> None:
+    """All workers of a tile share the copy of each mask that it sends."""
+    problem = layout.problem
+    vertex, workers = copy_mask(problem.costs), problem.target.workers
+    for source in problem.network.sources:
+        if source.external or source.kind != "spikes":
+            continue
+        where = layout.range_by_id(source.owner)
+        pairs = ceil_div(mask_rows(problem, source, where).row_words * where.tile_samples, 2)
+        each, kind = np.unique(ceil_div(pairs, workers), return_inverse=True)
+        cycles = problem.target.vertex_start_cycles + vertex.cycles({"pairs": each.astype(np.float64)})
+        load.add_kinds(where.tiles, kind.reshape(-1), cycles[:, None], shared=True)
+
+
+def _recompute_steps(layout: Layout) -> tuple[SuperstepDraft, ...]:
+    """Recompute: a segment's initial states are restored, and its forward pass runs a second time."""
+    problem, runs = layout.problem, layout.problem.segments.rerun_iterations
+    if problem.segment and not runs:
+        return (_boundary_step(layout, "recompute: restore", "recompute", 1),)
+    if not runs:
+        return ()
+    relays, neurons = relay_load(layout, "masks", runs), block_load(layout, "forward", runs)
+    return (
+        *_counter_copies(layout),
+        _boundary_step(layout, "recompute: restore", "recompute", problem.segments.number),
+        SuperstepDraft("recompute: relays", "recompute", runs, relays, with_clock(layout, masks_to_relays(layout), relays.tiles)),
+        *_joined_windows(layout, runs, "recompute"),
+        *_overflow_test(layout, "recompute", runs),
+        SuperstepDraft("recompute: neurons", "recompute", runs, neurons, with_clock(layout, windows_to_blocks(layout), neurons.tiles)),
+    )
+
+
+def _row_step(layout: Layout, name: str, part: str) -> SuperstepDraft:
+    """All segments except the last write a row to streaming memory, or read it back, after the row number has been updated."""
+    problem, load = layout.problem, Load(layout.problem)
+    load.add_vertices(0, CLOCK_VERTEX, {})
+    nothing, local = ExchangeTraffic.none(problem), local_copy_cycles(FLOAT) + CONTROL
+    return SuperstepDraft(name, part, problem.segments.number - 1, load, nothing, local=local, row=row_copy(layout))
+
+
+def _counter_copies(layout: Layout) -> tuple[SuperstepDraft, ...]:
+    """The second run must not count dropped spikes again: their counters are saved before it and restored after it."""
+    problem, moved = layout.problem, np.zeros(layout.problem.target.tiles)
+    for bus in problem.buses:
+        lost = bus.events and bus.capacity < bus.source.width
+        for relay in layout.relays[bus.source] if lost else ():
+            moved[relay.tile] += FLOAT * problem.target.workers
+    if not moved.any():
+        return ()
+    local = local_copy_cycles(float(moved.max()))
+    return (SuperstepDraft("recompute: counters", "recompute", 2, Load(problem), ExchangeTraffic.none(problem), local=local),)
+
+
+def _boundary_step(layout: Layout, name: str, part: str, runs: int) -> SuperstepDraft:
+    """Blocks copy a segment's initial states to or from a boundary, and relays copy the stored steps that they still show."""
+    problem, load = layout.problem, Load(layout.problem)
+    for layer in problem.network.layers:
+        where, cost = layout.range_of(layer), problem.costs["boundary"]
+        supports = [source in problem.windowed for source in layer.sent if source.kind == "spikes"]
+        lists = len(layer.kernel.states) + len(layer.sent) - len(supports)
+        if not problem.segments.reruns:
+            supports, lists = [], len(layer.kernel.states)
+        for shape in layout.shapes(layer):
+            words = sum(ceil_div(shape.columns, 32) * mask_unit(shape.columns, support=both) for both in supports)
+            elements = shape.samples * (lists * shape.columns + words)
+            cycles = cost.start + cycles_of(boundary_loops(cost), {"rows": lists + len(supports), "words": elements})
+            load.add(where.tiles, problem.target.vertex_start_cycles + cycles, shape.number)
+    for source in problem.sources_at_boundaries:
+        relays = layout.relays[source]
+        cycles = boundary_cycles(problem, source, np.array([relay.samples for relay in relays]))
+        load.add(np.array([relay.tile for relay in relays]), cycles)
+    if name.endswith("restore"):
+        load.add_vertices(layout.clock_tiles, CLOCK_VERTEX, {})
+    return SuperstepDraft(name, part, runs, load, clock_to_boundaries(layout))
+
+
+def _reduction(layout: Layout, runs: int) -> tuple[SuperstepDraft, ...]:
+    """Stage one of the sums of partial input gradients, if any."""
+    if not layout.reductions:
+        return ()
+    load = Load(layout.problem)
+    add_reduction(layout, load)
+    return (SuperstepDraft("backward: reduction", "backward", runs, load, partials_to_sums(layout)),)
+
+
+def exchange_cycles(layout: Layout, traffic: ExchangeTraffic) -> Floats:
+    """Cycles that each tile receives or sends: its bytes, and a cost for each fragment that it receives."""
+    target = layout.problem.target
+    moved = np.maximum(traffic.received, traffic.sent) if traffic.received.any() else traffic.received
+    found: Floats = np.ceil(moved / target.exchange_bytes_per_cycle) + target.fragment_cycles * traffic.fragments
+    return found
+
+
+def cycles_by_tile(layout: Layout, steps: tuple[SuperstepDraft, ...]) -> dict[str, tuple[int, ...]]:
+    """Cycles in which each tile computes and exchanges in a whole training step."""
+    compute = np.sum([step.runs * step.load.cycles for step in steps], axis=0)
+    exchange = np.sum([step.runs * exchange_cycles(layout, each) for step in steps for each in (step.traffic, *step.after)], axis=0)
+    return {"compute": tuple(compute.astype(np.int64).tolist()), "exchange": tuple(exchange.astype(np.int64).tolist())}
+
+
+def phase(layout: Layout, step: SuperstepDraft, *, roughly: bool = False) -> Phase:
+    """Sum up one superstep; `roughly`: only its duration."""
+    exchanges = [step.traffic, *step.after]
+    return Phase(
+        name=step.name,
+        part=step.part,
+        runs=step.runs,
+        compute=step.load.busiest + step.local,
+        sync=sum(_barrier(layout, traffic) for traffic in exchanges)
+        + CONTROL * step.executed
+        + step.decisions * _decision(layout)
+        + _row_sync(layout, step),
+        exchange=sum(_exchange(layout, traffic) for traffic in exchanges) + (step.row.transfer if step.row else 0.0),
+        bytes_in=int(max(traffic.received.max() for traffic in exchanges)),
+        busiest_tile=0 if roughly else step.load.busiest_tile,
+        loops=() if roughly else step.load.slowest_loops(),
+    )
+
+
+def _row_sync(layout: Layout, step: SuperstepDraft) -> float:
+    """Each copy from or to streaming memory waits for all chips."""
+    target = layout.problem.target
+    return step.row.copies * (target.link_sync_cycles + target.superstep_cycles) if step.row else 0.0
+
+
+def _exchange(layout: Layout, traffic: ExchangeTraffic) -> float:
+    over_links = layout.problem.routes.cycles(traffic.flows)
+    return max(float(exchange_cycles(layout, traffic).max()), float(np.ceil(over_links)))
+
+
+def _barrier(layout: Layout, traffic: ExchangeTraffic) -> float:
+    """The barrier and the set-up of an exchange; 0 if nothing moves."""
+    target = layout.problem.target
+    if not traffic.fragments.any():
+        return 0.0
+    return (target.link_sync_cycles if traffic.flows.bytes else target.sync_cycles) + target.superstep_cycles - CONTROL
+
+
+def _decision(layout: Layout) -> float:
+    """All tiles receive the decision of a loop."""
+    target = layout.problem.target
+    return (target.link_sync_cycles if target.chips > 1 else target.sync_cycles) + target.superstep_cycles
+
+
+# ---- loads of supersteps -----------------------------------------------------------------------------------------------
+
+
+def block_load(layout: Layout, part: str, iterations: int | None = None) -> Load:
+    """The load of the blocks of all populations and of the clocks; `iterations` is passed to :class:`Load`."""
+    load = clocked(layout, iterations)
+    add_blocks(layout, load, part, layout.problem.network.layers)
+    return load
+
+
+def _joined_windows(layout: Layout, runs: int, part: str = "forward") -> tuple[SuperstepDraft, ...]:
+    """Join the results of the relays' workers into one list; nothing moves before it."""
+    load = relay_load(layout, "windows", runs)
+    return (SuperstepDraft(f"{part}: windows", part, runs, load, ExchangeTraffic.none(layout.problem)),) if load.vertices else ()
+
+
+def _overflow_test(layout: Layout, part: str, runs: int) -> tuple[SuperstepDraft, ...]:
+    """In exact mode with limited windows, every iteration determines how many further windows are needed, and shows them."""
+    problem, backward = layout.problem, part == "backward"
+    if not problem.limited(backward=backward):
+        return ()
+    rounds = _rounds(problem, runs, backward=backward)
+    test = tuple(_test_steps(layout, part, runs)) if problem.further.requested_in == ("backward" if backward else "forward") else ()
+    decided = SuperstepDraft(f"{part}: decisions", part, runs + rounds, Load(problem), ExchangeTraffic.none(problem), decisions=1)
+    if rounds == 0:
+        return (*test, decided)
+    read, shown = _further(layout, part)
+    return (
+        *test,
+        decided,
+        SuperstepDraft(f"{part}: further windows", part, rounds, *read),
+        SuperstepDraft(f"{part}: next windows", part, rounds, *shown),
+    )
+
+
+def _rounds(problem: MappingProblem, runs: int, *, backward: bool) -> int:
+    """Expected number of further windows in `runs` iterations."""
+    return round(problem.further_windows(backward=backward) * runs / problem.segments.iterations)
+
+
+def _test_steps(layout: Layout, part: str, runs: int) -> Iterator[SuperstepDraft]:
+    """The test for further windows: tiles find the maximum of the others' numbers, level by level, and the last one decides."""
+    problem, test = layout.problem, layout.window_test
+    assert test is not None
+    *levels, root = level_reads(test)
+    start, workers, vertex = problem.target.vertex_start_cycles, problem.target.workers, most(problem.costs)
+    for number, level in enumerate(levels, 1):
+        load = Load(problem)
+        load.add_vertices(level.tile, vertex, {"numbers": test.words * level.numbers})
+        yield SuperstepDraft(f"{part}: test, level {number}", part, runs, load, numbers_of_windows(layout, level))
+    load = Load(problem)
+    load.add_shared(np.array([ROOT]), most_of_workers(problem.costs), {"numbers": test.words * ceil_div(root.numbers[0], workers)})
+    decides = answer(problem.costs, looks_back=problem.further.known).cycles({"numbers": test.words * workers})
+    local = CONTROL + workers * (start + decides)
+    yield SuperstepDraft(f"{part}: test for further windows", part, runs, load, numbers_of_windows(layout, root), local=local)
+
+
+def _further(layout: Layout, part: str) -> tuple[tuple[Load, ExchangeTraffic], tuple[Load, ExchangeTraffic]]:
+    """Blocks read further windows; relays show the next ones."""
+    read, shown = round_load(layout, part), _next_load(layout, part)
+    windows = windows_to_blocks(layout, backward=part == "backward")
+    if part == "backward":
+        windows.merge(returned_to_blocks(layout, layout.problem.network.layers))
+    moved = with_clock(layout, ExchangeTraffic.none(layout.problem), shown.tiles)
+    if part == "backward":
+        add_sums_to_relays(layout, moved, layout.problem.limited(backward=True))
+    return (read, with_clock(layout, windows, read.tiles)), (shown, moved)
+
+
+def fragments_without_runs(layout: Layout) -> Floats:
+    """Fragments of further windows that are not expected to be needed: the program has their exchanges anyway."""
+    problem, found = layout.problem, np.zeros(layout.problem.target.tiles)
+    for backward in (False, True) if problem.training else (False,):
+        if problem.limited(backward=backward) and not round(problem.further_windows(backward=backward)):
+            for _, traffic in _further(layout, "backward" if backward else "forward"):
+                found += traffic.fragments
+    return found
+
+
+def _next_load(layout: Layout, part: str) -> Load:
+    """Relays of limited buses show their next windows."""
+    problem, load, backward = layout.problem, Load(layout.problem), part == "backward"
+    cost, timeline = problem.costs["next_window"], problem.timeline
+    loops = LoopsByPlace(next_window_loops(cost))
+    rounds = timeline.further_rounds(backward=backward)
+    for source, buses in limited_sources(problem.limited(backward=backward)).items():
+        relays, samples = layout.relays[source], [(relay.sample, relay.samples) for relay in layout.relays[source]]
+        tiles, kinds = np.array([relay.tile for relay in relays]), np.arange(len(relays))
+        if source in problem.bits:
+            for bus in buses:
+                again = partial(bits_cycles, problem, bus, samples, forward=False)
+                cycles = problem.memo.get((bus.id, "bits", tuple(samples), False), again)
+                load.add_kinds(tiles, kinds, cycles[:, rounds.iteration], shared=True)
+            continue
+        first, count = np.array(samples, dtype=np.int64).T
+        cycles = problem.target.vertex_start_cycles + cost.start + cycles_of(loops[None], {"samples": count})[:, None]
+        for bus in buses:
+            ids = timeline.in_rounds(bus, rounds, backward=backward, spikes=not backward, later=0 if backward else 1)
+            if backward and bus.id in problem.windowed_buses:
+                before = timeline.in_rounds(bus, rounds, backward=True, spikes=False, later=-1)
+                ids = ids + (before if bus.source.width > 1 << 16 else ceil_div(before, 2))
+            cycles = cycles + cycles_of(loops["copied"], {"ids": Sums(ids).over(first, count)})
+        load.add_kinds(tiles, kinds, cycles)
+    if backward:
+        add_sums_of_rounds(layout, load, problem.limited(backward=True), rounds)
+    load.add_vertices(ROOT, count_down(problem.costs), {})
+    return load
+
+
+def _sum_load(layout: Layout) -> Load:
+    """The losses of all samples, and the learning rate."""
+    problem, load = layout.problem, Load(layout.problem)
+    load.add_vertices(0, loss_sum(problem.costs), {"count": problem.batch * problem.loss_parts})
+    load.add_vertices(0, schedule(problem.costs), {})
+    return load
+
+
+def _loss_steps(layout: Layout) -> tuple[SuperstepDraft, ...]:
+    """The losses of all samples and their sum; an external loss has none."""
+    if layout.problem.network.external:
+        return ()
+    return (*_sample_steps(layout), SuperstepDraft("loss: sum", "loss", 1, _sum_load(layout), losses_to_one_tile(layout)))
+
+
+def _sample_steps(layout: Layout) -> tuple[SuperstepDraft, ...]:
+    """Workers of the tile of a sample's loss share its classes, if it has scores, then its steps."""
+    problem, arrive = layout.problem, records_to_loss(layout)
+    tiles, workers = np.array(layout.loss_tiles), problem.target.workers
+    steps, costs, loss = problem.steps, problem.costs, problem.network.loss
+    scores, adjoints = Load(problem), Load(problem)
+    own_scores, own_steps = ceil_div(loss.scores, workers), ceil_div(steps, workers)
+    scores.add_shared(tiles, loss_scores(costs, loss), {"classes": own_scores, "steps": steps})
+    amounts = {"classes": loss.width, "steps": own_steps, "targets": loss.looked_at(steps)}
+    adjoints.add_shared(tiles, sample_loss(costs, loss), amounts)
+    back, factor = (adjoints_to_blocks(layout),), factor_to_losses(layout)
+    if not loss.scores or loss.reads_steps:
+        factor.merge(arrive)
+    adjoint = SuperstepDraft("loss: adjoints", "loss", 1, adjoints, factor, back)
+    return (SuperstepDraft("loss: scores", "loss", 1, scores, arrive), adjoint) if loss.scores else (adjoint,)
+
+
+def _clock_copy(layout: Layout, name: str, part: str, runs: int = 1) -> SuperstepDraft:
+    """The iteration counters are set by copies inside tiles."""
+    nothing = ExchangeTraffic.none(layout.problem)
+    return SuperstepDraft(name, part, runs, Load(layout.problem), nothing, local=local_copy_cycles(FLOAT))

@@ -1,0 +1,151 @@
+"""The buses of a network, the sizes of their windows, and the bytes that relays store."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from snnc.compiler.ir.plan import Mode
+from snnc.compiler.tiles.mapped.network import BusSource, MappedNetwork
+from snnc.compiler.tiles.schedule.capacity import gradient_capacity, window_capacity
+from snnc.compiler.tiles.schedule.schedule import TileSchedule
+
+COUNT_BYTES = 4
+
+
+@dataclass(frozen=True)
+class Bus:
+    """All connections that read one source with one lag, before its relays are placed."""
+
+    id: str
+    source: BusSource
+    lag: int
+    capacity: int
+    gradient_capacity: int = 0
+    """Entries per sample of a backward window, if gradients can return in windows; else 0."""
+
+    @property
+    def events(self) -> bool:
+        """True if it moves ids."""
+        return self.source.kind == "spikes"
+
+    @property
+    def id_bytes(self) -> int:
+        """Bytes of an id."""
+        return id_bytes(self.source)
+
+    @property
+    def window_bytes(self) -> int:
+        """Bytes of one sample's window."""
+        return whole_words(self.capacity, self.source.width) * id_bytes(self.source) + COUNT_BYTES if self.events else 4 * self.source.width
+
+    @property
+    def support_bytes(self) -> int:
+        """Bytes of one sample's backward window: ids of the neurons that receive gradient, and two counts."""
+        return whole_words(self.gradient_capacity, self.source.width) * id_bytes(self.source) + 2 * COUNT_BYTES
+
+    @property
+    def returned_bytes(self) -> int:
+        """Bytes of one sample's window of gradients: the same with a float for each id."""
+        return self.support_bytes + 4 * self.gradient_capacity
+
+
+def id_bytes(source: BusSource) -> int:
+    """Bytes of an id: 16 bits as long as they suffice."""
+    return 2 if source.width <= 1 << 16 else 4
+
+
+def whole_words(ids: int, width: int) -> int:
+    """Space for `ids` ids of a source of `width` values: an even number of 16-bit ids, because lists are moved in 32-bit words."""
+    return ids + ids % 2 if width <= 1 << 16 else ids
+
+
+def make_buses(
+    network: MappedNetwork,
+    schedule: TileSchedule,
+    activity: Mapping[str, float] | None,
+    capacity: Mapping[str, int] | int | None,
+    support: Mapping[str, float] | None = None,
+    gradients: Mapping[str, int] | int | None = None,
+) -> tuple[tuple[Bus, ...], dict[str, str]]:
+    """Return the buses (by source, then lag) and the bus of every connection; `activity` and `support` are the measurements.
+
+    `capacity` and `gradients` are the user's capacities of forward windows and of gradient windows.
+    """
+    keys = sorted(
+        {(link.source, schedule.lags[link.id]) for link in network.links},
+        key=lambda key: (network.sources.index(key[0]), key[1]),
+    )
+    room = {s: window_capacity(s, (activity or {}).get(s.buffer), capacity) for s, _ in keys}
+    entries = {s: gradient_capacity(s, room[s], (support or {}).get(s.buffer), gradients) for s, _ in keys}
+    buses = tuple(Bus(f"b{n}", source, lag, room[source], entries[source]) for n, (source, lag) in enumerate(keys))
+    found = {(bus.source, bus.lag): bus.id for bus in buses}
+    return buses, {link.id: found[link.source, schedule.lags[link.id]] for link in network.links}
+
+
+def store_bytes(
+    source: BusSource,
+    buses: Sequence[Bus],
+    steps: int,
+    mode: Mode,
+    windowed: frozenset[str] = frozenset(),
+    bits: Collection[BusSource] = (),
+) -> int:
+    """Bytes of one sample on a relay: its sequence, its workers' results from the masks of a step, and the windows of its buses.
+
+    `windowed` and `bits` as for :func:`sequence_bytes`.
+    """
+    return sum(store_lives(source, buses, steps, mode, windowed, bits).values())
+
+
+def store_lives(
+    source: BusSource,
+    buses: Sequence[Bus],
+    steps: int,
+    mode: Mode,
+    windowed: frozenset[str] = frozenset(),
+    bits: Collection[BusSource] = (),
+) -> dict[str, int]:
+    """Return the same by lifetime (:data:`snnc.compiler.tiles.memory.lifetimes.LIVES`)."""
+    mine = [bus for bus in buses if bus.source == source]
+    return {
+        "sequence": sequence_bytes(source, buses, steps, mode, windowed, bits),
+        "forward": 4 * source.width + 2 * COUNT_BYTES if source.kind == "spikes" and not source.external else 0,
+        "windows": sum(bus.window_bytes for bus in mine),
+        "backward": sum(bus.support_bytes + bus.returned_bytes for bus in mine if bus.id in windowed),
+    }
+
+
+def bit_words(width: int) -> int:
+    """32-bit words of one bit for each of `width` values."""
+    return -(-width // 32)
+
+
+def sequence_bytes(
+    source: BusSource,
+    buses: Sequence[Bus],
+    steps: int,
+    mode: Mode,
+    windowed: frozenset[str] = frozenset(),
+    bits: Collection[BusSource] = (),
+) -> int:
+    """Bytes of one sample's values or spikes of all steps (one step for a static input); for an input, these are the bytes that the host
+    streams.
+
+    For spikes, mode "exact" stores up to `width` ids per step, mode "drop" up to the largest capacity; for sources in `bits`, relays store
+    one bit per value. `windowed` are the buses over which gradients return in windows.
+    """
+    slots = 1 if source.static else steps
+    if source.kind != "spikes":
+        return slots * source.width * 4
+    if source in bits:
+        return slots * 4 * bit_words(source.width)
+    support = any(bus.source == source and bus.id in windowed for bus in buses)
+    return slots * (ids_stored(source, buses, mode, windowed) * id_bytes(source) + COUNT_BYTES * (2 if support else 1))
+
+
+def ids_stored(source: BusSource, buses: Sequence[Bus], mode: Mode, windowed: Collection[str]) -> int:
+    """Ids that relays have room for in a step of `source`; `mode` and `windowed` as for :func:`sequence_bytes`."""
+    mine = [bus for bus in buses if bus.source == source]
+    support = [bus.gradient_capacity for bus in mine if bus.id in windowed]
+    return whole_words(source.width if mode == "exact" else max([bus.capacity for bus in mine] + support), source.width)

@@ -1,0 +1,108 @@
+"""Caches of quick estimates, from which full plans of the same request start."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+
+from snnc.compiler.ir.plan import Plan
+from snnc.compiler.machines.target import Target, differ_in_clock_only
+from snnc.compiler.tiles.placement.placement import Placement
+from snnc.compiler.tiles.search.search import Search
+
+HOPELESS: Final = 1.15
+"""Quick estimates that are slower than another by this factor are dropped: estimates err on the low side."""
+Populations: TypeAlias = tuple[tuple[int, ...], tuple[tuple[str, int], ...]]
+"""Sizes of the machine and of a step, and id and neurons of each population."""
+
+
+@dataclass(frozen=True, eq=False)
+class Rival:
+    """The best placement of a full plan for a set of populations, and its cycles."""
+
+    populations: Populations
+    placement: Placement
+    cycles: float
+
+
+@dataclass(frozen=True, eq=False)
+class QuickEstimate:
+    """A quick estimate: its arguments, all its searches (`found`), and those that are worth local search (`several`)."""
+
+    arguments: Mapping[str, Any]
+    found: list[Search]
+    several: list[Search]
+
+
+class Clocks:
+    """Cached plans, reused for targets that differ in clock frequency only.
+
+    Plans count cycles, so they depend on the clock only through rates per second: those of the host, which are not part of these
+    plans, and of streaming memory. Plans with segments, which may use streaming memory, are therefore not cached.
+    """
+
+    def __init__(self) -> None:
+        self._known: list[tuple[Mapping[str, Any], Plan]] = []
+
+    def plan(self, arguments: Mapping[str, Any], target: Target) -> Plan | None:
+        """Return the cached plan for these arguments and `target`, with any clock; None if there is none."""
+        found = (plan for other, plan in self._known if differ_in_clock_only(plan.target, target) and _same(_at(other, target), arguments))
+        return next((replace(plan, target=target) for plan in found), None)
+
+    def add(self, arguments: Mapping[str, Any], plan: Plan) -> None:
+        """Cache a plan."""
+        if not plan.segment:
+            self._known.append((arguments, plan))
+
+
+def _at(arguments: Mapping[str, Any], target: Target) -> Mapping[str, Any]:
+    return {**arguments, "request": {**arguments["request"], "target": target}}
+
+
+class QuickEstimates:
+    """Cache of quick estimates and of the fastest full plans, shared by callers that plan several variants of a program."""
+
+    def __init__(self, clocks: Clocks | None = None) -> None:
+        self.clocks = clocks
+        self._found: list[QuickEstimate] = []
+        self._cycles: dict[Populations, float] = {}
+        self.rivals: list[Rival] = []
+
+    def add(self, estimate: QuickEstimate) -> None:
+        """Cache a quick estimate."""
+        self._found.append(estimate)
+
+    def pop(self, arguments: Mapping[str, Any]) -> QuickEstimate | None:
+        """Remove and return the quick estimate with these arguments; None if there is none."""
+        for place, estimate in enumerate(self._found):
+            if _same(arguments, estimate.arguments):
+                del self._found[place]
+                return estimate
+        return None
+
+    def record(self, populations: Populations, cycles: float) -> None:
+        """Record the cycles of the best placement of a quick estimate."""
+        self._cycles[populations] = min(cycles, self.fastest(populations))
+
+    def fastest(self, populations: Populations) -> float:
+        """Cycles of the fastest quick estimate of a program with these populations."""
+        return self._cycles.get(populations, math.inf)
+
+    def rival(self, populations: Populations) -> Rival | None:
+        """Return the fastest plan of a program with these populations."""
+        return min((rival for rival in self.rivals if rival.populations == populations), key=lambda rival: rival.cycles, default=None)
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Whether two arguments are equal; arrays are compared by identity."""
+    if one is other:
+        return True
+    if isinstance(one, Mapping) and isinstance(other, Mapping):
+        return one.keys() == other.keys() and all(_same(one[name], other[name]) for name in one)
+    if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
+        return False
+    return type(one) is type(other) and bool(one == other)

@@ -1,0 +1,375 @@
+"""The search for a placement: try balanced ranges of tiles on several numbers of chips, lay out each and price it (predict its cycles)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from itertools import islice
+from typing import Final
+
+import numpy as np
+
+from snnc.compiler.ir.plan import Phase
+from snnc.compiler.machines.target import Streaming
+from snnc.compiler.tiles.baselines import assignments, place
+from snnc.compiler.tiles.blocks.blocks import cut_key
+from snnc.compiler.tiles.blocks.cut import Cut
+from snnc.compiler.tiles.blocks.grouping import Floats
+from snnc.compiler.tiles.blocks.tile_range import TileRange
+from snnc.compiler.tiles.exchange.traffic import Layout
+from snnc.compiler.tiles.gradients.parameter_copies import weights_to_replicas
+from snnc.compiler.tiles.gradients.update_steps import least_update
+from snnc.compiler.tiles.mapped.network import Layer, learned_parameters, learned_scalars
+from snnc.compiler.tiles.placement.choices import Choice, all_within, choices
+from snnc.compiler.tiles.placement.placement import Placement, chip_counts, copy_counts, each_once, placements
+from snnc.compiler.tiles.placement.refine import changes, placed, shapes_of
+from snnc.compiler.tiles.placement.sharing import sharing_tiles
+from snnc.compiler.tiles.prediction.memory import MemoryUse, bytes_before_pricing, memory_of
+from snnc.compiler.tiles.prediction.training_step import phase, supersteps
+from snnc.compiler.tiles.problem import MappingProblem
+from snnc.compiler.tiles.search.layouts import make_layout
+from snnc.compiler.tiles.supersteps.streaming import streaming_bytes
+
+NONE: Final = Streaming(0, 1.0)
+"""Streaming memory of a machine that defines none."""
+BLOCK_SHARES: Final = (1.0, 0.8, 0.6, 0.4)
+"""Fractions of a tile that blocks may fill, tried in this order until the relays fit too."""
+TIGHT_SHARES: Final = (1.0, 0.98, 0.95, 0.92, *BLOCK_SHARES[1:])
+"""Such fractions if rows of weights are packed; they are finer, because packing is used only when tiles are nearly full."""
+QUICK_SHARES: Final = (1.0, 0.8, 0.6)
+"""Such fractions for a search that stops at the first placement that fits."""
+EFFORT: Final = 600_000
+"""Changes that local search tries, times populations, times tiles of the chips in use: a few seconds of a laptop's time."""
+ROOMY: Final = 256
+"""Minimum tiles of a chip for trying populations on shared tiles; with fewer, all tiles are busy anyway."""
+EXACT_PRICES: Final = 8
+"""Number of placements that are priced exactly after an estimate of indexed tables; estimates are a few per cent off."""
+FEWEST_EXACT_PRICES: Final = 5
+"""This number if exact prices take long: many tiles, each with many iterations."""
+EXACT_WORK: Final = 1_200_000
+"""Workers of the chips in use, times iterations, times exact prices, above which fewer prices are exact."""
+QUICK_EXACT_PRICES: Final = 2
+"""Number of placements that a quick estimate prices exactly."""
+BOUND_MARGIN: Final = 0.9
+"""Fraction of a population's tabulated cycles that counts as a lower bound: exact cycles may be below the monotone tables."""
+OVERHEAD_SHARE: Final = (0.5, 0.8)
+"""Fraction of the cost beyond the lower bound (relays and exchange) that a changed placement is assumed to have as well. The first is for
+placements that are priced exactly at once, the second for estimates, of which only the fastest are priced exactly at the end."""
+CLOSE: Final = 1.03
+"""Estimates up to this factor slower than the fastest are priced exactly."""
+FEWEST_CHANGES, MOST_CHANGES = 6, 80
+"""Bounds on the number of changes."""
+MEASURED_FACTOR: Final = 2
+"""Factor for the number of changes if events were counted: different samples make cuts differ by more than the tables show."""
+
+
+@dataclass(frozen=True, eq=False)
+class Priced:
+    """A layout that fits, with its memory and its predicted phases, which contain only their duration."""
+
+    layout: Layout
+    memory: MemoryUse
+    phases: tuple[Phase, ...]
+
+    @cached_property
+    def cycles(self) -> float:
+        """Predicted cycles of a training step."""
+        return sum(p.runs * (p.compute + p.sync + p.exchange) for p in self.phases)
+
+
+class Search:
+    """A search with the fastest placement so far that fits, and the closest one that does not."""
+
+    def __init__(self, problem: MappingProblem) -> None:
+        self.problem = problem
+        self.limit = math.inf
+        """Placements whose lower bound reaches these cycles are not priced."""
+        self._known: dict[tuple[int, bool], tuple[tuple[Choice, ...], ...]] = {}
+        self.best: Priced | None = None
+        self.priced = 0
+        self.misfit: tuple[int, Layout, MemoryUse] | None = None
+        self._estimates: list[Priced] = []
+        self._prices: dict[object, Priced | None] = {}
+        self._exact: dict[int, Priced | None] = {}
+        """Exact prices of estimates, by the estimate's identity."""
+        self._least_known = math.inf
+        """Bytes of the closest placement that did not fit even before its supersteps were known; larger ones are not priced."""
+
+    def again(self, problem: MappingProblem) -> Search:
+        """Return a new search for another schedule of the same network, with the same tables."""
+        found = Search(problem)
+        found._known = self._known
+        return found
+
+    def cycles(self) -> float:
+        """Predicted cycles of a training step with the best placement; infinite without one."""
+        return math.inf if self.best is None else self.best.cycles
+
+    def price(self, placement: Placement, *, local_relays: bool) -> Priced | None:
+        """Lay out and price one placement, with a cache; None if it does not fit."""
+        self.priced += 1
+        key = (local_relays, *map(_price_key, placement.ranges))
+        if key not in self._prices:
+            self._prices[key] = self._price_anew(placement, local_relays=local_relays)
+        return self._prices[key]
+
+    def _price_anew(self, placement: Placement, *, local_relays: bool) -> Priced | None:
+        layout = make_layout(self.problem, placement, local_relays=local_relays)
+        known = bytes_before_pricing(layout)
+        if known > self.problem.target.tile_bytes:
+            if known >= self._least_known:
+                return None
+            self._least_known = known
+        return self._priced(replace(layout, exact=False) if self.problem.network.indexed else layout)
+
+    def _priced(self, layout: Layout) -> Priced | None:
+        """Return the price of a layout; None if it does not fit."""
+        found = supersteps(layout)
+        memory = memory_of(layout, found)
+        largest = memory.largest
+        if largest > self.problem.target.tile_bytes:
+            if self.misfit is None or largest < self.misfit[0]:
+                self.misfit = largest, layout, memory
+            return None
+        if max(streaming_bytes(layout), default=0) > (self.problem.target.streaming or NONE).bytes_per_chip:
+            return None
+        priced = Priced(layout, memory, tuple(phase(layout, step, roughly=True) for step in found))
+        if not layout.exact:
+            self._estimates.append(priced)
+        if self.best is None or priced.cycles < self.best.cycles:
+            self.best = priced
+        return priced
+
+    def run(self, chips: int | None) -> Search:
+        """Try few chips first, and stop when more chips are not faster; if relays do not fit, leave blocks less of each tile."""
+        for count in chip_counts(self.problem, chips):
+            before = self.best
+            for copies in copy_counts(self.problem, count):
+                self._run_copies(count, copies)
+            if before is not None and self.best is before:
+                break
+        return self
+
+    def run_quickly(self, chips: int | None) -> Search:
+        """Use all chips, allow relays on any tile, and stop at the first placement that fits, however slow it is."""
+        options = self._options(self.problem)
+        for share in TIGHT_SHARES if self.problem.packed else QUICK_SHARES:
+            tight = each_once(options, partial(all_within, share * self.problem.target.tile_bytes))
+            for some in (tight, *(_equal_replicas(tight) if self.problem.packed else ())):
+                for placement in islice(placements(self.problem, some, chips or self.problem.target.chips), 0, None, 4):
+                    if self.price(placement, local_relays=False) is not None:
+                        return self
+        return self
+
+    def run_placements(self, found: Iterable[Placement]) -> Search:
+        """Price these placements, with relays near their sources and, if none fits, anywhere."""
+        candidates = list(found)
+        if not self._price_all(candidates, local_relays=True):
+            self._price_all(candidates, local_relays=False)
+        return self
+
+    def refine(self, effort: int) -> Search:
+        """Change the best placement a little as long as that helps; see :mod:`snnc.compiler.tiles.placement.refine`."""
+        if self.best is None or self.problem.target.tiles < len(self.problem.network.layers):
+            return self
+        placement = self.best.layout.placement
+        chips, copies = placement.chips, placement.copies
+        part = replace(self.problem, batch=self.problem.batch // copies)
+        options = self._options(part)
+        tiles = chips * self.problem.target.tiles_per_chip
+        more = MEASURED_FACTOR if self.problem.counts else 1
+        most = max(FEWEST_CHANGES, more * min(MOST_CHANGES, effort // (tiles * len(options)))) if effort else 0
+        seen, tried = {shapes := shapes_of(self.problem, placement)}, 0
+        overhead = self.best.cycles - self._least_cycles(part, options, placement) if most else 0.0
+        improved = True
+        while improved and tried < most:
+            improved = False
+            for changed in changes(part, shapes, options):
+                where = placed(self.problem, changed, chips, copies) if changed not in seen else None
+                seen.add(changed)
+                if where is None or tried >= most or (least := self._least_cycles(part, options, where)) >= self.best.cycles:
+                    continue
+                tried += 1
+                before = self.best.cycles
+                exact = self.best.layout.exact
+                if least + OVERHEAD_SHARE[not exact] * overhead >= before * (1.0 if exact else CLOSE):
+                    continue
+                found = self.price(where, local_relays=True)
+                overhead = min(overhead, found.cycles - least) if found is not None else overhead
+                if self.best.cycles < before:
+                    shapes, improved = changed, True
+                    break
+        return self
+
+    def exact_price_count(self) -> int:
+        """Number of estimates that a full plan prices exactly."""
+        if self.best is None:
+            return EXACT_PRICES
+        problem = self.problem
+        workers = self.best.layout.placement.chips * problem.target.tiles_per_chip * problem.target.workers
+        return max(FEWEST_EXACT_PRICES, min(EXACT_PRICES, EXACT_WORK // (workers * len(problem.timeline.chosen))))
+
+    def estimate(self) -> float:
+        """Cycles of the fastest estimate."""
+        return min((some.cycles for some in self._estimates), default=self.cycles())
+
+    def use_estimates(self) -> Search:
+        """Make the fastest estimate the best placement again, after :meth:`price_exactly`."""
+        if self._estimates:
+            self.best = min(self._estimates, key=lambda some: some.cycles)
+        return self
+
+    def price_exactly(self, most: int = EXACT_PRICES) -> Search:
+        """Price the `most` fastest estimates exactly, then up to half as many others that may be faster, and more only while none fits.
+
+        Estimates with similarly cut populations are assumed to have similar errors.
+        """
+        waiting, known = list(self._estimates), list[tuple[Placement, float]]()
+        if waiting:
+            self.best = None
+        for tried in range(len(waiting)):
+            likely = {id(some): some.cycles * (1.0 if tried < most else _error(some.layout.placement, known)) for some in waiting}
+            priced = min(waiting, key=lambda some: likely[id(some)])
+            if self.best is not None and tried >= most and (tried >= most + most // 2 or likely[id(priced)] >= self.best.cycles):
+                break
+            waiting.remove(priced)
+            if id(priced) not in self._exact:
+                self._exact[id(priced)] = self._priced(replace(priced.layout, exact=True))
+            exact = self._exact[id(priced)]
+            if exact is not None and exact.cycles < self.cycles():
+                self.best = exact
+            if exact is not None:
+                known.append((priced.layout.placement, exact.cycles / priced.cycles))
+        return self
+
+    def run_like(self, placement: Placement) -> Search:
+        """Try the number of chips and copies of `placement`."""
+        self._run_copies(placement.chips, placement.copies)
+        return self
+
+    def run_baseline(self, strategy: str, chips: int | None) -> Search:
+        """Price every form of a baseline, with relays near their source and anywhere; on all numbers of chips, if none is given."""
+        for count in chip_counts(self.problem, chips):
+            for assignment in assignments(self.problem, strategy, count * self.problem.target.tiles_per_chip):
+                placement = place(self.problem, assignment)
+                for local_relays in (True, False):
+                    self.price(placement, local_relays=local_relays)
+        return self
+
+    def _run_copies(self, chips: int, copies: int) -> None:
+        """Try `copies` groups of chips that share the batch."""
+        part = replace(self.problem, batch=self.problem.batch // copies)
+        # Measured samples differ so much that the best placement for their mean is another good start.
+        for even in (False, True) if self.problem.counts else (False,):
+            self._run_options(part, self._options(part, even=even), chips, copies)
+
+    def _run_options(self, part: MappingProblem, options: Sequence[Sequence[Choice]], chips: int, copies: int) -> None:
+        for share in TIGHT_SHARES if part.packed else BLOCK_SHARES:
+            limit = share * part.target.tile_bytes
+            tight = each_once(options, partial(all_within, limit))
+            found = list(placements(part, tight, chips, copies))
+            for alike in _equal_replicas(tight) if part.packed else ():
+                found += placements(part, alike, chips, copies)
+            if part.network.indexed and share == BLOCK_SHARES[0] and part.target.tiles_per_chip >= ROOMY:
+                found += sharing_tiles(part, tight, found, chips, copies)
+            least = {id(placement): self._least_cycles(part, options, placement) for placement in found}
+            found.sort(key=lambda placement: least[id(placement)])
+            if self._price_promising(found, least, local_relays=True) or self._price_promising(found, least, local_relays=False):
+                break
+
+    def _price_promising(self, found: Sequence[Placement], least: Mapping[int, float], *, local_relays: bool) -> bool:
+        """Price placements that may be faster than the best, in this order; return whether any fits or is certainly slower."""
+        done = False
+        for placement in found:
+            bound = least[id(placement)]
+            if bound >= min(self.cycles(), self.limit):
+                done = True
+                continue
+            priced = self.price(placement, local_relays=local_relays)
+            if priced is not None:
+                done = True
+        return done
+
+    def work(self) -> float:
+        """Return the tile cycles of a step of all populations, with undivided batches."""
+        return sum(some[0].weight for some in self._options(self.problem))
+
+    def _least_cycles(self, part: MappingProblem, options: Sequence[Sequence[Choice]], placement: Placement) -> float:
+        """Return a lower bound of a placement's cost: in each part of a step, the cycles of the slowest population, without relays."""
+        if part.target.tiles < len(options):
+            return 0.0
+        columns: dict[tuple[int, Cut, int], Floats] = {}
+        for some, where in zip(options, placement.ranges, strict=True):
+            key = (id(some), where.cut, neurons := int(where.neurons.max()))
+            if key not in columns:
+                cut = replace(where.cut, replicas=where.replicas // placement.copies)
+                columns[key] = next(choice.parts[:, neurons - 1] for choice in some if choice.cut == cut)
+        parts = part.steps * float(np.max(list(columns.values()), axis=0).sum())
+        return BOUND_MARGIN * (parts + self._least_update(placement)) + self._over_links(placement)
+
+    def _least_update(self, placement: Placement) -> float:
+        """Return a lower bound of the update: in each of its supersteps, the cycles of the slowest population."""
+        problem, layout = self.problem, Layout(self.problem, placement, {}, (), exact=False)
+        if not problem.training:
+            return 0.0
+        each = [
+            problem.memo.get(("update", _learned(layer), cut_key(where)), partial(least_update, layout, layer))
+            for layer, where in zip(problem.network.layers, placement.ranges, strict=True)
+        ]
+        return float(np.max(each, axis=0).sum())
+
+    def _over_links(self, placement: Placement) -> float:
+        """Return the cycles in which copies of the network exchange gradients and new weights."""
+        if placement.copies == 1:
+            return 0.0
+        traffic = weights_to_replicas(Layout(self.problem, placement, {}, ()))
+        return 0.0 if traffic is None else 2 * self.problem.routes.cycles(traffic.flows)
+
+    def _options(self, part: MappingProblem, *, even: bool = False) -> tuple[tuple[Choice, ...], ...]:
+        if (part.batch, even) not in self._known:
+            self._known[part.batch, even] = choices(part, even=even)
+        return self._known[part.batch, even]
+
+    def _price_all(self, found: Sequence[Placement], *, local_relays: bool) -> bool:
+        fits = [self.price(placement, local_relays=local_relays) is not None for placement in found]
+        return any(fits)
+
+
+def _equal_replicas(options: Sequence[Sequence[Choice]]) -> Iterator[list[Sequence[Choice]]]:
+    """Yield the choices in which all populations have the same number of replicas, for each number.
+
+    With different numbers, a tile reads deltas for part of another tile's samples: a piece per neuron, and code for each piece.
+    """
+    for replicas in sorted({choice.cut.replicas for some in options for choice in some}):
+        found = each_once(options, partial(_with_replicas, replicas))
+        if all(found):
+            yield found
+
+
+def _with_replicas(replicas: int, some: Sequence[Choice]) -> list[Choice]:
+    return [choice for choice in some if choice.cut.replicas == replicas]
+
+
+def _error(placement: Placement, known: Sequence[tuple[Placement, float]]) -> float:
+    """Return the ratio of exact to estimated cycles of the most similar placement, moved towards 1 the less similar it is."""
+    alike = [np.mean([_form(a) == _form(b) for a, b in zip(placement.ranges, other.ranges, strict=True)]) for other, _ in known]
+    most = int(np.argmax(alike)) if alike else 0
+    return 1 + float(alike[most]) * (known[most][1] - 1) if alike else 1.0
+
+
+def _learned(layer: Layer) -> object:
+    """The properties of a population that determine its update."""
+    if any(link.indexed is not None for link in layer.incoming):
+        return layer.id
+    return tuple(learned_parameters(layer)), learned_scalars(layer)
+
+
+def _price_key(where: TileRange) -> object:
+    """Return all properties that determine a price; column groups beyond the number of neurons of a tile make no difference."""
+    return where.tiles.tobytes(), cut_key(where)[0], where.samples, min(where.columns, int(where.neurons.max())), where.paired
+
+
+def _form(where: TileRange) -> tuple[Cut, int]:
+    return where.cut, where.width

@@ -1,0 +1,282 @@
+"""Worker cycles of the blocks of all populations in every iteration, from the events of their samples."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from snnc.compiler.ir.plan import PhaseLoop
+from snnc.compiler.tiles.blocks.block_shapes import BlockShape
+from snnc.compiler.tiles.blocks.blocks import Blocks, cut_key
+from snnc.compiler.tiles.blocks.grouping import Floats
+from snnc.compiler.tiles.codelets.block_codelets import block_loops
+from snnc.compiler.tiles.cycles.block_cycles import WindowContents, block_runs, expected, read_links, shape_cycles
+from snnc.compiler.tiles.cycles.indexed_cycles import keys_passed, more_amounts, target_amounts
+from snnc.compiler.tiles.cycles.load import Load, described_loops
+from snnc.compiler.tiles.exchange.traffic import Layout
+from snnc.compiler.tiles.indexed.halvings import halvings
+from snnc.compiler.tiles.mapped.network import Layer, Link
+from snnc.compiler.tiles.schedule.buses import Bus
+from snnc.compiler.tiles.schedule.timeline import Sums
+from snnc.compiler.tiles.supersteps.indexed_events import drawn_cycles, is_drawn
+from snnc.compiler.tiles.vertices.gradient_vertices import remember
+from snnc.compiler.tiles.vertices.loops import Loop, cycles_of
+
+NOTHING = WindowContents(lambda link: 0.0, lambda link: 0.0, lambda link: 0.0)
+
+
+def add_blocks(layout: Layout, load: Load, part: str, layers: Iterable[Layer]) -> None:
+    """Add the blocks of populations to a superstep of `part`, one of :data:`snnc.compiler.tiles.cycles.block_cycles.PARTS`."""
+    problem = layout.problem
+    for layer in layers:
+        if part != "forward" and not layer.gradient:
+            continue
+        if part == "source_gradient" and not problem.deltas_into(layer):
+            continue
+        blocks, where = layout.blocks(layer), layout.range_of(layer)
+        cycles = _kinds(layout, layer, blocks, part)
+        loops = partial(_loops_of_kind, layout, layer, blocks, part)
+        load.add_kinds(where.tiles[blocks.place], blocks.kind, load.in_chosen(cycles), loops=loops)
+
+
+def _loops_of_kind(layout: Layout, layer: Layer, blocks: Blocks, part: str, kind: int) -> tuple[PhaseLoop, ...]:
+    """Return the loops of the blocks of a kind with expected events; in the backward pass, without those over returning gradients."""
+    shape, vertex = BlockShape(blocks.columns, blocks.samples, 1, blocks.odd), f"{part.replace('_', ' ')} of {layer.label}"
+    found: list[PhaseLoop] = []
+    runs = block_runs(layout.problem, layer, shape, blocks.of_tile, part, layout.kind_holdings(layer, blocks), expected(layout.problem))
+    one_sample = np.broadcast_to(blocks.of_tile, blocks.columns.shape)[kind] == 1
+    for run in runs:
+        loops = run.alone if run.alone is not None and one_sample else run.loops
+        found += described_loops(vertex, loops, run.amounts, kind, "" if run.link is None else _other_end(layout, layer, run.link))
+    return tuple(found)
+
+
+def _other_end(layout: Layout, layer: Layer, link: Link) -> str:
+    """Name the population or input at the other end of a connection of `layer`."""
+    end = link.source.owner if link in layer.incoming else link.target
+    name = layout.problem.by_id[end].label if end in layout.problem.by_id else end
+    return f", {'from' if end == link.source.owner else 'to'} {name}"
+
+
+def _kinds(layout: Layout, layer: Layer, blocks: Blocks, part: str) -> Floats:
+    """Return [kinds, iterations]: cycles of the blocks of each kind; cached for all placements with the same cut."""
+    make = partial(_source_gradients if part == "source_gradient" else _neurons, layout, layer, blocks, part)
+    found: Floats = layout.problem.memo.get((layer.id, part, layout.distinct_groups(layer), cut_key(layout.range_of(layer))), make)
+    return found
+
+
+def _neurons(layout: Layout, layer: Layer, blocks: Blocks, part: str) -> Floats:
+    """Return [kinds, iterations]: cycles in the forward or the backward pass."""
+    problem = layout.problem
+    timeline, idle = problem.timeline, problem.target.vertex_start_cycles + problem.costs[f"{part}.{layer.id}"].idle
+    base = _cycles(layout, layer, blocks, part, NOTHING)
+    steps = base[:, None] - idle
+    drawn = [link for link in read_links(layer, part) if is_drawn(layout, link)]
+    for link in drawn:
+        steps = steps + drawn_cycles(layout, link, blocks, problem.costs[f"{part}.{layer.id}"], backward=part == "backward")
+    for bus, cycles in _of_links(layout, layer, blocks, part, drawn, events=1).items():
+        steps = steps + cycles[:, None] * timeline.shown(problem.bus[bus], part).over(blocks.first, blocks.samples)
+    for bus, cycles in _of_links(layout, layer, blocks, part, [], passed=1).items():
+        steps = steps + cycles[:, None] * _searched(layout, problem.bus[bus], part).over(blocks.first, blocks.samples)
+    for bus, cycles in _per_entry(layout, layer, blocks, part).items() if part == "backward" else ():
+        steps = steps + cycles[:, None] * entries_shown(layout, problem.bus[bus]).over(blocks.first, blocks.samples)
+    found: Floats = idle + timeline.active(problem.schedule.stages[layer.id]) * steps
+    for back in problem.returned_buses(layer) if part == "backward" else ():
+        found = found + _returned(layout, layer, blocks, back)
+    return found
+
+
+def _cycles(layout: Layout, layer: Layer, blocks: Blocks, part: str, contents: WindowContents) -> Any:
+    shape = BlockShape(blocks.columns, blocks.samples, 1, blocks.odd)
+    found = shape_cycles(layout.problem, layer, shape, blocks.of_tile, part, layout.kind_holdings(layer, blocks), contents)
+    return np.broadcast_to(np.asarray(found, dtype=np.float64), blocks.columns.shape)
+
+
+def _of_links(layout: Layout, layer: Layer, blocks: Blocks, part: str, drawn: list[Link], **more: float) -> Mapping[str, Any]:
+    """Return, by bus, the cycles of one additional spike in a sample, or of passing all keys of a table, without `drawn` links."""
+    found: dict[str, Any] = {}
+    for index, link in enumerate(layer.incoming):
+        if link.events and (part == "forward" or link.read_backward) and link not in drawn:
+            bus = layout.problem.bus_of[link.id]
+            found[bus] = found.get(bus, 0) + _of_link(layout, layer, blocks, part, index, **more)
+    return found
+
+
+def _of_link(layout: Layout, layer: Layer, blocks: Blocks, name: str, index: int, **more: float) -> Any:
+    """Return the cycles that one additional spike in a sample, or passing all keys of a table, adds to a block's vertex of this name."""
+    link, loops = layer.incoming[index], block_loops(layout.problem, layer, name)["incoming", index]
+    amounts = {"samples": 0, "count": blocks.columns, "events": more.get("events", 0)}
+    if link.indexed is not None:
+        held = layout.kind_holdings(layer, blocks)(link.indexed, "target").largest
+        amounts |= more_amounts(link, held, events=more.get("events", 0.0), passed=more.get("passed", 0.0))
+    return cycles_of(loops, amounts) + 0 * blocks.columns
+
+
+def _searched(layout: Layout, bus: Bus, part: str) -> Sums:
+    """Return the shares of keys that are passed by searches for the events of :meth:`EventTimeline.shown`."""
+    timeline, backward = layout.problem.timeline, part == "backward"
+
+    def passed() -> Any:
+        return keys_passed(timeline.window(bus, backward=backward, number=0 if backward else timeline.rounds(backward=False)))
+
+    return timeline.sums(f"searched {part}", bus, passed)
+
+
+def _per_entry(layout: Layout, layer: Layer, blocks: Blocks, name: str) -> Mapping[str, Any]:
+    """Return, by bus, the cycles of one additional entry in a sample's backward window."""
+    found: dict[str, Any] = {}
+    for index, link in enumerate(layer.incoming):
+        if layout.problem.returns(link):
+            bus, loops = layout.problem.bus_of[link.id], block_loops(layout.problem, layer, name)["partials", index]
+            found[bus] = found.get(bus, 0) + cycles_of(loops, {"samples": 0, "count": blocks.columns, "entries": 1})
+    return found
+
+
+def entries_shown(layout: Layout, bus: Bus) -> Sums:
+    """Return the number of entries in the first backward window of each iteration."""
+    timeline = layout.problem.timeline
+    return timeline.sums("entries", bus, lambda: timeline.placed(timeline.entries(bus), timeline.first(bus)))
+
+
+def _returned(layout: Layout, layer: Layer, blocks: Blocks, bus: Bus) -> Floats:
+    """Return the cycles in which blocks find their neurons in the returned part of the previous iteration's window (iteration k + 1)."""
+    problem = layout.problem
+    timeline, cost = problem.timeline, problem.costs[f"backward.{layer.id}"]
+    first, loops = timeline.first(bus) - 1, block_loops(problem, layer, "backward")["returned", 0]
+
+    def searches() -> Any:
+        entries = timeline.entries(bus)
+        spikes = np.minimum(timeline.stored(bus), entries)
+        halved = halvings(spikes) + halvings(entries - spikes)
+        return timeline.placed(cycles_of(loops, {"windows": 1, "searches": halved, "own": 0}), first)
+
+    searched = timeline.sums(f"searches {cost.sample} {cost.search}", bus, searches).over(blocks.first, blocks.samples)
+    back = timeline.sums("back", bus, lambda: timeline.placed(timeline.entries(bus), first)).over(blocks.first, blocks.samples)
+    found: Floats = searched + _own(loops, blocks, bus) * back
+    return found
+
+
+def _own(loops: tuple[Loop, ...], blocks: Blocks, bus: Bus) -> Any:
+    """Return [kinds, 1]: mean cycles per entry of a returned window; only the share of entries that are the block's own takes any."""
+    return (cycles_of(loops, {"windows": 0, "searches": 0, "own": 1}) * blocks.columns / bus.source.width)[:, None]
+
+
+def _source_gradients(layout: Layout, layer: Layer, blocks: Blocks, part: str) -> Floats:
+    """Return [kinds, iterations]: cycles of blocks whose outputs receive gradients, in iterations after a step of any of their targets.
+
+    Gradients for steps before the first are not computed, so connections with long delays are active in fewer iterations.
+    """
+    problem = layout.problem
+    cost, start = problem.costs[f"source_gradient.{layer.id}"], problem.target.vertex_start_cycles
+    shape = BlockShape(blocks.columns, blocks.samples, 1, blocks.odd)
+    holdings, seen = layout.kind_holdings(layer, blocks), NOTHING
+    works: Any = 0.0
+    found: Any = np.zeros((len(blocks.columns), 1))
+    always: Any = 0.0
+    for run in block_runs(problem, layer, shape, blocks.of_tile, part, holdings, seen):
+        cycles = cycles_of(run.loops, run.amounts)
+        if run.alone is not None:
+            cycles = np.where(np.asarray(blocks.of_tile) == 1, cycles_of(run.alone, run.amounts), cycles)
+        cycles = np.broadcast_to(np.asarray(cycles, dtype=np.float64), blocks.columns.shape)[:, None]
+        if run.link is None:
+            always = always + cycles
+            continue
+        active = problem.timeline.active(problem.schedule.stages[run.link.target] - 1, run.link.delay)
+        works = np.maximum(works, active)
+        found = found + active * cycles
+    whole: Floats = start + cost.idle + works * (cost.start - cost.idle + always) + found
+    return whole
+
+
+# ---- further windows -------------------------------------------------------------------------------------------------
+
+
+def round_load(layout: Layout, part: str) -> Load:
+    """Return the load of blocks that add further windows: forward all but the last window, backward all but the first."""
+    problem, backward = layout.problem, part == "backward"
+    load, limited = Load(problem), {bus.id for bus in problem.limited(backward=backward)}
+    for layer in problem.network.layers:
+        links = [link for link in layer.incoming if problem.bus_of[link.id] in limited]
+        links = [link for link in links if not backward or link.weight_gradient or problem.returns(link)]
+        returning = [bus for bus in problem.returned_buses(layer) if bus.id in limited] if backward else []
+        if (links or returning) and (layer.gradient or not backward):
+            blocks = layout.blocks(layer)
+            cycles = _rounds(layout, layer, blocks, links, backward=backward)
+            for bus in returning:
+                cycles = cycles + _returned_in_rounds(layout, layer, blocks, bus)
+            load.add_kinds(layout.range_of(layer).tiles[blocks.place], blocks.kind, cycles)
+    for bus_id in layout.reductions if backward else ():
+        relays = layout.relays[problem.bus[bus_id].source] if bus_id in limited else ()
+        samples = np.array([relay.samples for relay in relays])
+        tiles = np.array([relay.tile for relay in relays], dtype=np.int64)
+        load.add_vertices(tiles, remember(problem.costs), {"samples": samples})
+    return load
+
+
+def _rounds(layout: Layout, layer: Layer, blocks: Blocks, links: list[Link], *, backward: bool) -> Floats:
+    """Return [kinds, rounds]: cycles of the blocks of each kind in each round of further windows."""
+    problem, name = layout.problem, "weight_round" if backward else "gather"
+    timeline, cost, loops = problem.timeline, problem.costs[f"{name}.{layer.id}"], block_loops(problem, layer, name)
+    rounds, block = timeline.further_rounds(backward=backward), {"samples": blocks.samples, "count": blocks.columns}
+    steps: Any = (cost.start + cycles_of(loops[None], block) + np.zeros(len(blocks.columns)))[:, None] - cost.idle
+    for index, link in ((index, link) for index, link in enumerate(layer.incoming) if link in links):
+        bus = problem.bus[problem.bus_of[link.id]]
+        if not backward or link.weight_gradient:
+            shown = timeline.in_rounds(bus, rounds, backward=backward, spikes=True)
+            drawn = is_drawn(layout, link, rounds)
+            if link.indexed is None:
+                steps = steps + (cycles_of(loops["incoming", index], block | {"events": 0}) + 0 * blocks.columns)[:, None]
+            for one, values in _of_round(layout, layer, blocks, name, index, shown, drawn=drawn):
+                steps = steps + one[:, None] * Sums(values).over(blocks.first, blocks.samples)
+            if drawn:
+                steps = steps + drawn_cycles(layout, link, blocks, cost, backward=backward, further=True)
+        if backward and problem.returns(link):
+            partials = loops["partials", index]
+            one = cycles_of(partials, {"samples": 0, "count": blocks.columns, "entries": 1})
+            entries = Sums(timeline.in_rounds(bus, rounds, backward=True, spikes=False))
+            steps = steps + cycles_of(partials, block | {"entries": 0})[:, None]
+            steps = steps + one[:, None] * entries.over(blocks.first, blocks.samples)
+    active = timeline.active(problem.schedule.stages[layer.id])[rounds.iteration]
+    found: Floats = problem.target.vertex_start_cycles + cost.idle + active * steps
+    return found
+
+
+def _returned_in_rounds(layout: Layout, layer: Layer, blocks: Blocks, bus: Bus) -> Floats:
+    """Return [kinds, rounds]: cycles in which a block finds its own neurons in the returned part of the previous window."""
+    problem = layout.problem
+    timeline, loops = problem.timeline, block_loops(problem, layer, "weight_round")["returned", 0]
+    rounds = timeline.further_rounds(backward=True)
+    entries, spikes = (timeline.in_rounds(bus, rounds, backward=True, spikes=spikes, later=-1) for spikes in (False, True))
+    shown = timeline.active(timeline.first(bus))[rounds.iteration][:, None]
+    searches = cycles_of(loops, {"windows": shown, "searches": halvings(spikes) + halvings(entries - spikes), "own": 0})
+    found: Floats = Sums(searches).over(blocks.first, blocks.samples)
+    found = found + _own(loops, blocks, bus) * Sums(entries).over(blocks.first, blocks.samples)
+    return found
+
+
+def _of_round(layout: Layout, layer: Layer, blocks: Blocks, name: str, index: int, shown: Any, *, drawn: bool) -> Iterator[tuple[Any, Any]]:
+    """Yield cycles of every kind of block, and their factors, for the `shown` events of a further window.
+
+    With `drawn`, the cycles of events are left out, because they are drawn.
+    """
+    link, loops = layer.incoming[index], block_loops(layout.problem, layer, name)["incoming", index]
+    if link.indexed is not None:
+        held = layout.kind_holdings(layer, blocks)(link.indexed, "target").largest
+        nothing = {"samples": 0, "count": blocks.columns} | dict.fromkeys(more_amounts(link, held), 0)
+        lookups = target_amounts(link, held, 1, 0.0, 0.0)["lookups"]
+        yield cycles_of(loops, nothing | {"searches": held["searched"]}) + 0 * blocks.columns, halvings(shown)
+        yield cycles_of(loops, nothing | {"lookups": lookups}) + 0 * blocks.columns, shown > 0
+        yield _of_link(layout, layer, blocks, name, index, passed=1), keys_passed(shown)
+    if not drawn:
+        yield _of_link(layout, layer, blocks, name, index, events=1), shown
+
+
+def limited_sources(buses: Iterable[Bus]) -> dict[Any, list[Bus]]:
+    """Return the buses by their source."""
+    found: dict[Any, list[Bus]] = {}
+    for bus in buses:
+        found.setdefault(bus.source, []).append(bus)
+    return found

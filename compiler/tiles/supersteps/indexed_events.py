@@ -1,0 +1,247 @@
+"""The events that each column group of an indexed connection looks up, counted value by value and not as a mean over all groups.
+
+A block of a convolution receives events only from the part of the image that its neurons read. Few events fall there, so the busiest of
+hundreds of blocks has far more than the mean, and neighbouring blocks are busy at the same time. Every group is therefore charged for the
+events of each step and sample that its tables contain. Measured spikes are used if there are any, because the spikes of an image are
+clustered. If only counts and rates are known, that many values are drawn at random, with probabilities proportional to their rates.
+"""
+
+from __future__ import annotations
+
+import math
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Final, Literal, TypeAlias
+
+import numpy as np
+
+from snnc.compiler.ir.graph import Array
+from snnc.compiler.tiles.blocks.blocks import Blocks, cut_key
+from snnc.compiler.tiles.blocks.grouping import Floats, Ints
+from snnc.compiler.tiles.exchange.traffic import Layout
+from snnc.compiler.tiles.indexed.tables import IndexTables
+from snnc.compiler.tiles.mapped.network import Link
+from snnc.compiler.tiles.problem import MappingProblem
+from snnc.compiler.tiles.schedule.buses import Bus
+from snnc.compiler.tiles.schedule.events import fitted
+from snnc.compiler.tiles.schedule.timeline import EventTimeline, Rounds
+from snnc.compiler.tiles.vertices.cost import CodeletCost
+
+Windows: TypeAlias = Literal["whole", "first", "last", "further forward", "further backward"]
+"""Which spikes of a step blocks read: all, those of its first (backward) or last window (forward), or those of each further window."""
+LARGEST: Final = 40_000_000
+"""Largest number of elements of a temporary array; connections that need more are charged by the mean."""
+TINY: Final = 1e-9
+"""Rate assumed for values whose measured rate is 0."""
+
+
+def is_drawn(layout: Layout, link: Link, further: Rounds | None = None) -> bool:
+    """Whether the events of `link`, or of its `further` windows, are counted value by value, which needs the tables of an exact layout."""
+    if link.indexed is None or not link.events or not layout.exact:
+        return False
+    problem = layout.problem
+    bus, where = problem.bus[problem.bus_of[link.id]], layout.range_by_id(link.target)
+    columns = problem.timeline.spikes(bus.source).size
+    if further is not None:
+        columns = max(columns, len(further.iteration) * problem.batch)
+    return max(link.inputs, where.width * where.columns) * columns <= LARGEST
+
+
+def drawn_cycles(layout: Layout, link: Link, blocks: Blocks, cost: CodeletCost, *, backward: bool, further: bool = False) -> Floats:
+    """Return [kinds, iterations]: worker cycles in which blocks look up their events and add up the runs of the entries found.
+
+    With `further`, return [kinds, rounds] for the rounds of :meth:`EventTimeline.further_rounds`.
+    """
+    where = layout.range_by_id(link.target)
+    prices = cost.table_row, cost.single, cost.run, cost.choice if link.chooses else cost.value
+    bus, indexed = layout.problem.bus[layout.problem.bus_of[link.id]], link.indexed
+    assert indexed is not None
+    tables, limited = indexed.tables("target", where), bus in layout.problem.limited(backward=backward)
+    windows: Windows = "whole" if not limited else "first" if backward else "last"
+    if further:
+        windows = "further backward" if backward else "further forward"
+    read = layout.problem.memo.get(("read spikes", bus.id, windows), lambda: _read(layout.problem, bus, windows))
+    ranges, of_block = np.unique(np.stack([blocks.first, blocks.samples]), axis=1, return_inverse=True)
+    key = ("looked up", link.id, cut_key(where), windows)
+    # The data of whole steps does not depend on the schedule.
+    memo = layout.problem.drawn if windows == "whole" else layout.problem.memo
+    lookups = memo.get(key, lambda: list(_lookups(tables, read, *ranges)))
+    walked, rows = _walked(tables, prices), read.rows
+    of_groups = np.zeros((len(tables.span), ranges.shape[1], rows + 1))  # the last row: no step
+    for disjoint, spikes, passed in lookups:
+        of_groups[:, disjoint, :-1] = ((walked @ spikes).toarray() + cost.lookup * passed).reshape(len(of_groups), len(disjoint), rows)
+    found: Floats = of_groups[:, :, read.row][blocks.group, of_block.reshape(-1)]
+    return found
+
+
+def _lookups(tables: IndexTables, read: WindowSpikes, first: Ints, count: Ints) -> Iterator[tuple[Ints, Any, Floats]]:
+    """Yield disjoint ranges of samples ``[first, first + count)``, their spikes, and how many of these each group looks up."""
+    for disjoint in _disjoint(first, count):
+        range_of = np.full(read.samples, -1)
+        for place, number in enumerate(disjoint.tolist()):
+            range_of[first[number] : first[number] + count[number]] = place
+        spikes = read.joined(range_of, len(disjoint))
+        yield disjoint, spikes, _between(spikes, *tables.extent)
+
+
+def _between(spikes: Any, low: Ints, high: Ints) -> Floats:
+    """Return [groups, columns]: number of spikes of the values in ``[low, high)`` of each group."""
+    edges, columns = np.unique(np.concatenate([low, high])), spikes.shape[1]
+    passed = np.searchsorted(edges, np.arange(spikes.shape[0]), side="right")
+    place = np.repeat(passed * columns, np.diff(spikes.indptr)) + spikes.indices
+    number = np.bincount(place, spikes.data, (len(edges) + 1) * columns).reshape(len(edges) + 1, columns)
+    before = np.cumsum(number, axis=0, dtype=np.float64)
+    found: Floats = before[np.searchsorted(edges, high)] - before[np.searchsorted(edges, low)]
+    return found
+
+
+def _disjoint(first: Ints, count: Ints) -> Iterator[Ints]:
+    """Yield groups of ranges that have no sample in common."""
+    pending = np.argsort(first, kind="stable")
+    while len(pending):
+        disjoint, stop = [], 0
+        for number in pending.tolist():
+            if first[number] >= stop:
+                disjoint.append(number)
+                stop = first[number] + count[number]
+        pending = pending[~np.isin(pending, disjoint)]
+        yield np.array(disjoint)
+
+
+@dataclass(frozen=True, eq=False)
+class WindowSpikes:
+    """The spikes that blocks read from a bus.
+
+    Attributes
+    ----------
+    spikes
+        Sparse [values, rows x samples].
+    samples
+        Number of samples of a batch.
+    row
+        Row for every iteration or round; -1 if the bus shows no step then.
+    """
+
+    spikes: Any
+    samples: int
+    row: Ints
+
+    @property
+    def rows(self) -> int:
+        """Number of rows, one for each step or window."""
+        return int(self.spikes.shape[1]) // self.samples
+
+    def joined(self, range_of: Ints, ranges: int) -> Any:
+        """Return sparse [values, ranges x rows]: spikes of all samples of each range; `range_of` is -1 for samples outside all ranges."""
+        from scipy.sparse import csr_array
+
+        row, sample = np.divmod(np.arange(self.spikes.shape[1]), self.samples)
+        column = np.where(range_of[sample] < 0, 0, range_of[sample] * self.rows + row)
+        data = self.spikes.data * (range_of >= 0)[sample][self.spikes.indices]
+        shape = self.spikes.shape[0], ranges * self.rows
+        return csr_array((data, column[self.spikes.indices], self.spikes.indptr), shape=shape)
+
+
+def _read(problem: MappingProblem, bus: Bus, windows: Windows) -> WindowSpikes:
+    """Return the spikes that blocks read in each iteration or round: all spikes of a step, or those of a window."""
+    from scipy.sparse import csc_array
+
+    timeline = problem.timeline
+    *steps, samples = timeline.spikes(bus.source).shape
+    spikes = problem.drawn.get(("drawn spikes", bus.id), lambda: _spikes(problem, bus))
+    if windows == "whole":
+        row = timeline.placed(1 + np.arange(math.prod(steps)).reshape(*steps, 1), timeline.first(bus))[:, 0] - 1
+        return WindowSpikes(spikes, samples, row)
+    rounds = _rounds(timeline, windows)
+    column = timeline.placed(1 + np.arange(math.prod(steps) * samples).reshape(*steps, samples), timeline.first(bus))
+    column, window = column[rounds.iteration], rounds.window[:, None]
+    place = np.zeros((1 + spikes.shape[1], 1 + int(window.max(initial=0))), dtype=np.int64)
+    place[column, window] = 1 + np.arange(column.size).reshape(column.shape)
+    place[0] = 0
+    every = csc_array(spikes)
+    every.sort_indices()  # windows take ids in ascending order
+    per_column = np.diff(every.indptr)
+    rank = np.arange(every.nnz) - np.repeat(every.indptr[:-1], per_column)
+    spike_column = 1 + np.repeat(np.arange(spikes.shape[1]), per_column)
+    number = rank // timeline.capacity(bus, backward=windows in ("first", "further backward"))
+    at = np.where(number < place.shape[1], place[spike_column, np.minimum(number, place.shape[1] - 1)], 0)
+    shown = at > 0
+    read = csc_array((every.data[shown], (every.indices[shown], at[shown] - 1)), shape=(spikes.shape[0], column.size)).tocsr()
+    return WindowSpikes(read, samples, np.arange(len(column)))
+
+
+def _rounds(timeline: EventTimeline, windows: Windows) -> Rounds:
+    """Return the iteration and the number of every window that is read."""
+    if windows in ("further forward", "further backward"):
+        return timeline.further_rounds(backward=windows == "further backward")
+    every = np.arange(len(timeline.chosen))
+    return Rounds(every, timeline.rounds(backward=False) if windows == "last" else np.zeros_like(every))
+
+
+def _walked(tables: IndexTables, prices: Sequence[int]) -> Any:
+    """Return sparse [groups, sources]: cycles that a group needs for the row of a source, without biases."""
+    from scipy.sparse import csr_array
+
+    row, single, run, value = prices
+    groups = len(tables.span)
+    group = np.repeat(np.arange(groups), tables.span)
+    index = np.arange(len(group)) - np.repeat(np.cumsum(tables.span) - tables.span, tables.span)
+    source = tables.keys if tables.keyed else tables.low[group] + index
+    at = tables.row_start[group] + index
+    begin, end = (tables.run_start[group] + tables.rows[at + i] for i in (0, 1))
+    total = np.concatenate([[0], np.cumsum(tables.length)])
+    cycles = row + (single if tables.single else run) * (end - begin) + value * (total[end] - total[begin])
+    return csr_array((cycles.astype(np.float64), (group, source)), shape=(groups, tables.inputs))
+
+
+def _spikes(problem: MappingProblem, bus: Bus) -> Any:
+    """Return sparse [values, batches x steps x samples]: 1 where a value spikes, as measured or drawn at random."""
+    measured = problem.patterns.get(bus.source.buffer)
+    return _drawn(problem, bus) if measured is None else _measured(problem, bus, measured)
+
+
+def _measured(problem: MappingProblem, bus: Bus, bits: Array) -> Any:
+    from scipy.sparse import csr_array
+
+    counts = problem.timeline.stored(bus)
+    found = np.unpackbits(fitted(bits, counts.shape).reshape(counts.size, -1), axis=1, count=bus.source.width)
+    if problem.mode == "drop":
+        found &= np.cumsum(found, axis=1, dtype=np.int32) <= counts.reshape(-1, 1)
+    return csr_array(found.T.astype(np.int32))
+
+
+def _drawn(problem: MappingProblem, bus: Bus) -> Any:
+    """Draw as many values as spikes were counted, with probabilities proportional to their rates."""
+    source, relative = bus.source, problem.relative_rate(bus.source.buffer)
+    counts = np.ascontiguousarray(problem.timeline.stored(bus).reshape(-1), dtype=np.int64)
+    rates = None if relative is None else np.asarray(relative, dtype=np.float64).tobytes()
+    return _drawn_once(source.buffer, source.width, counts.tobytes(), rates)
+
+
+@lru_cache(maxsize=32)
+def _drawn_once(buffer: str, width: int, counted: bytes, rates: bytes | None) -> Any:
+    """Draw `counted` spikes; cached, because plans of one network with other orders, machines or numbers of tiles need the same spikes."""
+    from scipy.sparse import csr_array
+
+    random = np.random.default_rng(zlib.crc32(f"{buffer} values".encode()))
+    counts = np.frombuffer(counted, dtype=np.int64)
+    scale = np.ones(width) if rates is None else 1 / np.maximum(np.frombuffer(rates, dtype=np.float64), TINY)
+    chosen, most = [], max(int(counts.max(initial=0)), 1)
+    rows = max(1, LARGEST // (8 * width))
+    for first in range(0, len(counts), rows):
+        here = counts[first : first + rows]
+        # The values with the smallest exponential waiting times: the same as drawing one value after another, weighted by rate.
+        waiting = random.standard_exponential((len(here), width), dtype=np.float32) * scale.astype(np.float32)
+        chosen.append(_smallest(waiting, min(most, width))[np.arange(min(most, width)) < here[:, None]])
+    column = np.repeat(np.arange(len(counts)), counts)
+    return csr_array((np.ones(len(column), dtype=np.int32), (np.concatenate(chosen), column)), shape=(width, len(counts)))
+
+
+def _smallest(values: Any, number: int) -> Ints:
+    """Return the indices of the `number` smallest values of each row, in ascending order of the values."""
+    part = np.argpartition(values, number - 1, axis=1)[:, :number] if number < values.shape[1] else np.argsort(values, axis=1)
+    order = np.argsort(np.take_along_axis(values, part, axis=1), axis=1)
+    found: Ints = np.take_along_axis(part, order, axis=1)
+    return found

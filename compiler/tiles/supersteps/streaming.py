@@ -1,0 +1,128 @@
+"""Streaming memory: the data that segmented sequences keep there, and the cycles of copying it.
+
+A row has the initial states of a segment, or its history. It is copied as 32-bit words and, for lists of 16-bit ids, as half words, with
+one copy per chip for each. A copy waits for all chips and runs at the rate of streaming memory, or of its busiest tile if that is slower
+(docs/reference/emulator.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from snnc.compiler.ir.arrays.sizes import FLOAT, HALF
+from snnc.compiler.tiles.blocks.grouping import Floats, Ints, even_neurons, mask_words
+from snnc.compiler.tiles.exchange.traffic import Layout
+from snnc.compiler.tiles.mapped.network import BusSource, Layer
+from snnc.compiler.tiles.schedule.buses import COUNT_BYTES, id_bytes, sequence_bytes
+
+ROW_BYTES: Final = 1 << 27
+"""Maximum bytes of a row; longer ones are divided. It is the documented limit of a stream's buffer: a remote buffer has two streams."""
+
+
+@dataclass(frozen=True, eq=False)
+class TileRowShare:
+    """Bytes and contiguous pieces of each tile in a row."""
+
+    bytes: Floats
+    pieces: Floats
+
+    @classmethod
+    def none(cls, tiles: int) -> TileRowShare:
+        """Return an empty share."""
+        return cls(np.zeros(tiles), np.zeros(tiles))
+
+    def add(self, tiles: Ints | int, size: Floats | Ints | float, pieces: Ints | int) -> None:
+        """Add to some tiles."""
+        np.add.at(self.bytes, tiles, size)
+        np.add.at(self.pieces, tiles, pieces)
+
+
+@dataclass(frozen=True)
+class RowCopy:
+    """Predicted cycles of one copy of a row: the copies of all chips run one after the other."""
+
+    copies: int
+    transfer: float
+    fragments: Ints | Floats
+
+
+def streaming_bytes(layout: Layout) -> tuple[int, ...]:
+    """Bytes of streaming memory of each chip; empty if none is used."""
+    rows, target = layout.problem.segments.rows, layout.problem.target
+    if not rows:
+        return ()
+    held = sum(share.bytes for share in row_shares(layout))
+    return tuple(int(rows * size) for size in np.reshape(held, (target.chips, -1)).sum(axis=1))
+
+
+def row_copy(layout: Layout) -> RowCopy:
+    """Price one copy of a row from or to streaming memory."""
+    target, copies, cycles = layout.problem.target, 0, 0.0
+    shares = row_shares(layout)
+    rate = target.streaming.bytes_per_second / target.clock_hz if target.streaming is not None else np.inf
+    for share in shares:
+        busy = np.ceil(share.bytes / target.exchange_bytes_per_cycle) + target.fragment_cycles * share.pieces
+        for chip, tiles in zip(share.bytes.reshape(target.chips, -1), busy.reshape(target.chips, -1), strict=True):
+            size = float(chip.sum())
+            copies += int(np.ceil(size / ROW_BYTES))
+            cycles += max(float(np.ceil(size / rate)), float(tiles.max())) if size else 0.0
+    return RowCopy(copies, cycles, np.sum([share.pieces for share in shares], axis=0))
+
+
+def row_shares(layout: Layout) -> tuple[TileRowShare, TileRowShare]:
+    """Each tile's contribution to a row: words, and half words."""
+    tiles = layout.problem.target.tiles
+    words, halves = TileRowShare.none(tiles), TileRowShare.none(tiles)
+    history = layout.problem.segments.streamed == "history"
+    for layer in layout.problem.network.layers:
+        if history:
+            _add_history(layout, layer, words, halves)
+        else:
+            _add_boundary(layout, layer, words)
+    for source, relays in layout.relays.items():
+        where, samples = np.array([r.tile for r in relays]), np.array([r.samples for r in relays])
+        for size, half_words in _relayed(layout, source, history=history):
+            (halves if half_words else words).add(where, samples * size, 1)
+    return words, halves
+
+
+def _add_history(layout: Layout, layer: Layer, words: TileRowShare, halves: TileRowShare) -> None:
+    """States before and after every step of a segment, and the values that the adjoint reads."""
+    where, steps, past = layout.range_of(layer), layout.problem.segments.steps_in_history, layer.past
+    words.add(where.tiles, FLOAT * past.floats(steps) * where.tile_neurons * where.tile_samples, past.states + past.others)
+    if past.half_states + past.half_others:
+        neurons = even_neurons(where.tile_neurons, where.cut.columns)
+        halves.add(where.tiles, HALF * past.halves(steps) * neurons * where.tile_samples, past.half_states + past.half_others)
+
+
+def _add_boundary(layout: Layout, layer: Layer, words: TileRowShare) -> None:
+    """States and the last sent values, separately for each block: its boundary comes after the start of the sequence."""
+    where, problem = layout.range_of(layer), layout.problem
+    spikes = [source for source in layer.sent if source.kind == "spikes"]
+    lists = len(layer.kernel.states) + len(layer.sent) - len(spikes)
+    masks = sum(mask_words(where.tile_neurons, where.columns, support=source in problem.windowed) for source in spikes)
+    blocks = sum(shape.number for shape in layout.shapes(layer))
+    pieces = (lists + len(spikes)) * np.broadcast_to(blocks, where.tiles.shape)
+    words.add(where.tiles, FLOAT * where.tile_samples * (lists * where.tile_neurons + masks), pieces)
+
+
+def _relayed(layout: Layout, source: BusSource, *, history: bool) -> Iterator[tuple[int, bool]]:
+    """Bytes of a sample in each array of a relay that belongs to a row, and whether its elements are half words."""
+    problem = layout.problem
+    if source.static or (source.external and not history):
+        return
+    slots = problem.steps_stored(source) if history else problem.segments.steps_before(problem.largest_lag(source))
+    if not slots:
+        return
+    whole = sequence_bytes(source, problem.buses, slots, problem.mode, problem.windowed_buses, problem.bits)
+    if source.kind != "spikes" or source in problem.bits:
+        yield whole, False
+        return
+    counts = 2 if any(bus.id in problem.windowed_buses for bus in problem.buses_of(source)) else 1
+    yield whole - slots * counts * COUNT_BYTES, id_bytes(source) == 2
+    for _ in range(counts):
+        yield slots * COUNT_BYTES, False

@@ -1,0 +1,39 @@
+"""The data of one superstep from which its predicted cycles are computed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from snnc.compiler.tiles.cycles.load import Load
+from snnc.compiler.tiles.exchange.traffic import ExchangeTraffic
+from snnc.compiler.tiles.supersteps.streaming import RowCopy
+
+
+@dataclass(frozen=True, eq=False)
+class SuperstepDraft:
+    """A superstep before its costs are summed."""
+
+    name: str
+    part: str
+    runs: int
+    load: Load
+    traffic: ExchangeTraffic
+    """The exchange before it."""
+    after: tuple[ExchangeTraffic, ...] = ()
+    """Further exchanges, each with its own barrier."""
+    local: float = 0.0
+    """Cycles of copies inside tiles."""
+    decisions: int = 0
+    """Loops that continue or end depending on its result."""
+    row: RowCopy | None = None
+    """Copies of the superstep from or to streaming memory."""
+
+    @property
+    def executed(self) -> bool:
+        """Whether it is a compute set or a copy, not only a decision."""
+        return self.vertices or self.decisions == 0
+
+    @property
+    def vertices(self) -> bool:
+        """Whether it is a compute set, not only copies."""
+        return self.load.vertices > 0

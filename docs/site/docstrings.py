@@ -1,0 +1,27 @@
+"""Docstrings of snnc as Markdown: an extension of Griffe, which reads them for the pages of docs/reference/python."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import griffe
+
+ROLE = re.compile(r":\w+:`~?(?:[\w.]*\.)?([\w.]+)`")
+LITERAL = re.compile(r"^[ ]*::\n\n?|(?<=:):$", re.M)
+DOUBLE = re.compile(r"``(.+?)``")
+
+
+def as_markdown(text: str) -> str:
+    """Return a docstring with reStructuredText's roles, literal blocks and code as Markdown has them."""
+    return DOUBLE.sub(r"`\1`", ROLE.sub(r"`\1`", LITERAL.sub("", text)))
+
+
+class Docstrings(griffe.Extension):
+    """Rewrite every docstring before it is parsed."""
+
+    def on_object(self, *, obj: griffe.Object, **_: Any) -> None:
+        """Rewrite the docstring of one class, function or attribute."""
+        if obj.docstring is not None and not getattr(obj.docstring, "in_markdown", False):
+            obj.docstring.value = as_markdown(obj.docstring.value)
+            obj.docstring.in_markdown = True  # type: ignore[attr-defined]

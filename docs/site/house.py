@@ -1,0 +1,149 @@
+"""Draw the map of the house from the imports: ``python docs/site/house.py`` writes docs/map.md and docs/images/house.svg.
+
+Needs grimp, which import-linter brings. A room is a subpackage (or a module) of one of the four floors: api, frontends, backends, compiler.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import subprocess
+import sys
+import tempfile
+from html import escape
+from pathlib import Path
+
+import networkx as nx
+from stage import ROOT, link_package
+
+FLOORS = ("api", "frontends", "backends", "compiler")
+COLOURS = {"api": "#dbe7f6", "frontends": "#fbe6c5", "backends": "#d9f0e3", "compiler": "#f3dcea"}
+READ = """
+import grimp, json
+graph = grimp.build_graph("snnc", exclude_type_checking_imports=True, cache_dir=None)
+print(json.dumps([[a, b] for a in graph.modules for b in graph.find_modules_directly_imported_by(a)]))
+"""
+BOX, GAP, HIGH, LINE = 126, 12, 26, 30
+PAGE = """# A map of the house
+
+For developers: the rooms of the code, what each is for, and which import which. [The rules](../CONTRIBUTING.md) say what a room may hold, and
+[a decision](decisions/0026-rooms.md) says where each module is.
+
+![Four floors. The rooms of api import those of frontends, backends and compiler; frontends and backends import compiler; nothing imports a floor above it. The tables below list every room and what it imports.](images/house.svg)
+
+A line goes from a room down to one that it imports, inside its floor, and is left out where a path of other lines leads there. Arrows between floors are imports too. Picture and tables are
+written by `docs/site/house.py` from the imports themselves; a test compares them with the code, and import contracts in `pyproject.toml` fix the directions.
+"""
+
+
+def floor_of(module: str) -> tuple[str, str]:
+    """The floor of a module, and its room there."""
+    parts = module.split(".")[1:]
+    if parts[:1] and parts[0] in FLOORS:
+        return parts[0], parts[1] if len(parts) > 1 else "(package)"
+    return "api", parts[0] if parts else "(package)"
+
+
+def imports() -> list[tuple[str, str]]:
+    """All imports between modules of snnc, as the checkout has them."""
+    with tempfile.TemporaryDirectory() as folder:
+        link_package(Path(folder))
+        done = subprocess.run([sys.executable, "-P", "-c", READ], env={"PYTHONPATH": folder}, capture_output=True, text=True, check=True)
+    return [(a, b) for a, b in json.loads(done.stdout) if not b.startswith("snnc.benchmarks")]
+
+
+def rooms(found: list[tuple[str, str]]) -> nx.DiGraph:
+    """The rooms, as (floor, room), with an edge for each import between two."""
+    graph = nx.DiGraph()
+    for a, b in found:
+        one, other = floor_of(a), floor_of(b)
+        graph.add_nodes_from((one, other))
+        if one != other:
+            graph.add_edge(one, other)
+    graph.remove_nodes_from([n for n in graph if n[1] in ("(package)", "__main__", "templates", "benchmarks")])
+    return graph
+
+
+def purpose(floor: str, room: str) -> str:
+    """The first sentence of a room's docstring."""
+    place = ROOT / floor / room
+    file = place / "__init__.py" if place.is_dir() else place.with_suffix(".py")
+    text = ast.get_docstring(ast.parse(file.read_text(encoding="utf-8"))) or ""
+    return re.sub(r":\w+:(?=`)", "", " ".join(text.split("\n\n")[0].split())).replace("``", "`").rstrip(".")
+
+
+def levels(graph: nx.DiGraph) -> list[list[str]]:
+    """The rooms of one floor by level: each above all that it imports."""
+    height = {}
+    for room in reversed(list(nx.lexicographical_topological_sort(graph))):
+        height[room] = max((height[other] + 1 for other in graph.successors(room)), default=0)
+    return [sorted(room for room in height if height[room] == level) for level in range(max(height.values()), -1, -1)]
+
+
+def drawn_floor(floor: str, graph: nx.DiGraph, left: float, top: float, width: float) -> tuple[list[str], float]:
+    """One floor as SVG, and its height."""
+    inside = nx.DiGraph()
+    inside.add_nodes_from(room for f, room in graph if f == floor)
+    inside.add_edges_from((a, b) for (f, a), (g, b) in graph.edges if f == g == floor)
+    rows, places = levels(inside), {}
+    high = len(rows) * (HIGH + LINE) + 8
+    for n, row in enumerate(rows):
+        start = left + (width - len(row) * (BOX + GAP) + GAP) / 2
+        for k, room in enumerate(row):
+            places[room] = (start + k * (BOX + GAP), top + 28 + n * (HIGH + LINE))
+    lines = [f'<rect x="{left}" y="{top}" width="{width}" height="{high}" rx="8" fill="{COLOURS[floor]}"/>']
+    lines.append(f'<text x="{left + 12}" y="{top + 20}" class="floor">{floor}</text>')
+    for a, b in sorted(nx.transitive_reduction(inside).edges):
+        (x, y), (u, v) = places[a], places[b]
+        lines.append(f'<path d="M{x + BOX / 2:.0f} {y + HIGH:.0f} C{x + BOX / 2:.0f} {y + HIGH + 16:.0f} {u + BOX / 2:.0f} {v - 16:.0f} {u + BOX / 2:.0f} {v:.0f}"/>')
+    for room, (x, y) in sorted(places.items()):
+        lines.append(f'<rect x="{x:.0f}" y="{y:.0f}" width="{BOX}" height="{HIGH}" rx="4" class="room"/>')
+        lines.append(f'<text x="{x + BOX / 2:.0f}" y="{y + 17:.0f}" text-anchor="middle">{escape(room)}</text>')
+    return lines, high
+
+
+def picture(graph: nx.DiGraph) -> str:
+    """The map as SVG: api above, frontends and backends beside each other, the compiler below."""
+    wide = 1200.0
+    parts, top, places = [], 10.0, {}
+    for row in (("api",), ("frontends", "backends"), ("compiler",)):
+        lowest, left = 0.0, 10.0
+        for floor in row:
+            width = {1: wide, 2: 380.0 if floor == "frontends" else wide - 380.0 - 20}[len(row)]
+            lines, high = drawn_floor(floor, graph, left, top, width)
+            parts += lines
+            places[floor] = (left + width / 2, top, top + high)
+            lowest, left = max(lowest, high), left + width + 20
+        top += lowest + 44
+    between = sorted({(a[0], b[0]) for a, b in graph.edges if a[0] != b[0]})
+    for a, b in between:
+        if (a, b) != ("api", "compiler"):  # that way passes the floors between; the tables say it
+            x = places[b if a == "api" else a][0]
+            y, v = places[a][2] + 3, places[b][1] - 8
+            parts.append(f'<line class="between" x1="{x:.0f}" y1="{y:.0f}" x2="{x:.0f}" y2="{v:.0f}" marker-end="url(#tip)"/>')
+    style = "text{font:12px sans-serif;fill:#222}.floor{font-weight:bold;font-size:14px}.room{fill:white;stroke:#667}path{fill:none;stroke:#889;stroke-width:1}.between{stroke:#444;stroke-width:3}"
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {wide + 20:.0f} {top - 34:.0f}" role="img">\n<title>The rooms of snnc, and their imports</title>\n'
+        f'<style>{style}</style>\n<defs><marker id="tip" viewBox="0 0 8 8" refX="4" refY="4" markerWidth="4" markerHeight="4" orient="auto"><path d="M0 0L8 4L0 8z" style="fill:#444;stroke:none"/></marker></defs>\n'
+        + "\n".join(parts)
+        + "\n</svg>\n"
+    )
+
+
+def page(graph: nx.DiGraph) -> str:
+    """The page with a table for each floor."""
+    lines = [PAGE]
+    for floor in FLOORS:
+        lines += [f"## {floor}", "", "| room | what it is | imports |", "|---|---|---|"]
+        for node in sorted(n for n in graph if n[0] == floor):
+            others = sorted(f"{'' if f == floor else f + '.'}{room}" for f, room in graph.successors(node))
+            lines.append(f"| `{node[1]}` | {purpose(*node).replace('|', '/')} | {', '.join(others)} |")
+        lines.append("")
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    house = rooms(imports())
+    (ROOT / "docs" / "map.md").write_text(page(house), encoding="utf-8")
+    (ROOT / "docs" / "images" / "house.svg").write_text(picture(house), encoding="utf-8")

@@ -1,0 +1,144 @@
+"""Lay out the pages of the site for Zensical: ``python docs/site/stage.py FOLDER`` writes FOLDER/pages and FOLDER/zensical.toml.
+
+The repository's pages link each other and files of the code by relative paths. They move to addresses without `docs/` here, so each link is
+rewritten; files that are linked, such as recipes and pictures, are copied. The navigation is the list of pages in docs/index.md.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import posixpath
+import re
+import shutil
+import sys
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from notebook_page import page_of
+
+ROOT = Path(__file__).parents[2]
+FRONT, CONTENTS = "docs/front.md", "docs/index.md"
+LINK = re.compile(r'(\]\(|<img [^>]*?src="|<a [^>]*?href=")([^)"\s]+)')
+FENCE = re.compile(r"^(```.*?^```[ ]*$)", re.S | re.M)
+ENTRY = re.compile(r"^(?:(#{2,3}) (.+)|- \[(.+?)\]\(([^)]+)\).*)$")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A page of the navigation, or a heading with what is below it."""
+
+    title: str
+    page: str = ""
+    below: tuple[Entry, ...] = ()
+
+    def toml(self) -> str:
+        """The entry as Zensical reads it."""
+        value = json.dumps(self.page, ensure_ascii=False) if self.page else f"[{', '.join(e.toml() for e in self.below)}]"
+        return f"{{ {json.dumps(self.title, ensure_ascii=False)} = {value} }}"
+
+
+def address(path: str) -> str:
+    """Where a file of the repository is among the pages, both relative with `/`."""
+    if path == FRONT:
+        return "index.md"
+    if path == CONTENTS:
+        return "contents.md"
+    if path.count("/") == 0:
+        return path.lower()
+    return path.removeprefix("docs/").replace("README.md", "index.md").replace(".ipynb", ".md")
+
+
+def navigation(contents: str) -> tuple[Entry, ...]:
+    """Read the navigation from the list of pages: `##` and `###` headings, and `- [title](page)` below them."""
+    sections: list[tuple[str, list[Entry], list[tuple[str, list[Entry]]]]] = []
+    for line in contents.splitlines():
+        found = ENTRY.match(line)
+        if found is None:
+            continue
+        depth, heading, title, target = found.groups()
+        if depth == "##":
+            sections.append((heading, [], []))
+        elif depth == "###":
+            sections[-1][2].append((heading, []))
+        else:
+            pages = sections[-1][2][-1][1] if sections[-1][2] else sections[-1][1]
+            pages.append(Entry(title[0].upper() + title[1:], address(posixpath.normpath(posixpath.join("docs", target)))))
+    return (
+        Entry("snnc", "index.md"),
+        *(Entry(title, below=(*own, *(Entry(t, below=tuple(p)) for t, p in parts))) for title, own, parts in sections),
+        Entry("All pages", "contents.md"),
+    )
+
+
+def pages_of(entries: tuple[Entry, ...]) -> list[str]:
+    """All pages of a navigation, in its order."""
+    return [page for entry in entries for page in ([entry.page] if entry.page else pages_of(entry.below))]
+
+
+def sources() -> list[str]:
+    """The repository's pages that the site shows, by path."""
+    found = [*ROOT.glob("docs/**/*.md"), *ROOT.glob("docs/**/*.ipynb"), *ROOT.glob("examples/**/*.md"), ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"]
+    return sorted(p.relative_to(ROOT).as_posix() for p in found if ".ipynb_checkpoints" not in p.parts)
+
+
+def rewritten(text: str, source: str) -> tuple[str, set[str]]:
+    """Return a page's text with the links as the site has them, and the files of the repository that it links and that are no pages."""
+    files: set[str] = set()
+
+    def link(found: re.Match[str]) -> str:
+        target, hash_, anchor = found[2].partition("#")
+        if not target or "://" in target:
+            return found[0]
+        path = posixpath.normpath(posixpath.join(posixpath.dirname(source), target))
+        if not (path.startswith(("docs/", "examples/")) and PurePosixPath(path).suffix in (".md", ".ipynb")):
+            files.add(path)
+        here = posixpath.dirname(address(source)) or "."
+        return f"{found[1]}{posixpath.relpath(address(path), here)}{hash_}{anchor}"
+
+    parts = FENCE.split(text)
+    return "".join(part if n % 2 else LINK.sub(link, part) for n, part in enumerate(parts)), files - {"CONTRIBUTING.md", "CHANGELOG.md"}
+
+
+def link_package(folder: Path) -> None:
+    """Lay out the package as an installation does, for Griffe, which reads its docstrings without importing it."""
+    shutil.rmtree(folder, ignore_errors=True)
+    (folder / "snnc").mkdir(parents=True)
+    for part in [*(ROOT / "api").iterdir(), *(ROOT / name for name in ("compiler", "frontends", "backends"))]:
+        if part.name != "__pycache__":
+            (folder / "snnc" / part.name).symlink_to(part)
+
+
+def write(folder: Path) -> None:
+    """Write the pages, the files that they link, and the settings with the navigation."""
+    pages = folder / "pages"
+    shutil.rmtree(pages, ignore_errors=True)
+    files: set[str] = set()
+    for source in sources():
+        text = page_of(ROOT / source) if source.endswith(".ipynb") else (ROOT / source).read_text(encoding="utf-8")
+        text, linked = rewritten(text, source)
+        files |= linked
+        place = pages / address(source)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(text, encoding="utf-8")
+    for file in files:
+        if not (ROOT / file).is_file():
+            raise SystemExit(f"a page links {file}, which is no file of the repository")
+        place = pages / address(file)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / file, place)
+    here = Path(__file__).parent
+    shutil.copytree(here / "style", pages / "style")
+    link_package(folder / "package")
+    nav = navigation((ROOT / CONTENTS).read_text(encoding="utf-8"))
+    outside = sorted({address(s) for s in sources()} - set(pages_of(nav)))
+    if outside:
+        raise SystemExit(f"pages outside the navigation (add them to {CONTENTS}): {', '.join(outside)}")
+    settings = (here / "zensical.toml").read_text(encoding="utf-8")
+    lines = ",\n".join(f"  {entry.toml()}" for entry in nav)
+    (folder / "zensical.toml").write_text(settings.replace("nav = []", f"nav = [\n{lines},\n]").replace("docstrings.py", str(here / "docstrings.py")), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    os.makedirs(sys.argv[1], exist_ok=True)
+    write(Path(sys.argv[1]))

@@ -1,0 +1,316 @@
+// Layers and sparse products on numbers that the test sends: each input is read from stdin, each result is printed by its name.
+#include "numbers.hpp"
+
+#include <popnn/BatchNorm.hpp>
+#include <popnn/GroupNorm.hpp>
+#include <popnn/Gru.hpp>
+#include <popnn/InstanceNorm.hpp>
+#include <popnn/LayerNorm.hpp>
+#include <popnn/Lstm.hpp>
+#include <popnn/Norms.hpp>
+#include <popnn/Pooling.hpp>
+#include <popsparse/FullyConnected.hpp>
+#include <popsparse/MatMul.hpp>
+#include <popsparse/SparsePartitioner.hpp>
+#include <popsparse/experimental/BlockSparseMatMul.hpp>
+
+namespace {
+
+void lstm() {
+  World w;
+  const std::size_t steps = number(), batch = number(), in = number(), out = number(), full = number(), last = number();
+  popnn::lstm::LstmParams params(FLOAT, batch, steps, {in, out}, number() ? popnn::NonLinearityType::RELU : popnn::NonLinearityType::TANH);
+  params.outputFullSequence = full;
+  params.cellOrder.clear();
+  for (unsigned unit : numbers<unsigned>())
+    params.cellOrder.push_back(BasicLstmCellUnit(unit));
+  const popnn::lstm::LstmState init = popnn::lstm::createInitialState(w.graph, params, "init");
+  const popnn::lstm::LstmWeights weights = popnn::lstm::createWeights(w.graph, params, "weights");
+  const Tensor x = popnn::lstm::createInput(w.graph, params, "x");
+  for (const Tensor &t : {x, init.output, init.cellState, weights.inputWeights, weights.outputWeights, weights.biases})
+    w.into(t);
+  Tensor kept, dx;
+  const auto [y, cell] = popnn::lstm::lstmFwd(w.graph, params, init, x, weights, &kept, w.prog, "fwd", {{"inferenceOnly", "false"}});
+  w.show("y", y);
+  w.show("cell", cell);
+  const Tensor dy = w.input(y.shape());
+  popnn::lstm::LstmState dLast;
+  if (last)
+    dLast = {w.input({batch, out}), w.input({batch, out})};
+  popnn::lstm::LstmWeights d;
+  const popnn::lstm::LstmState dInit =
+      popnn::lstm::lstmBwdWithWU(w.graph, params, w.prog, init, kept, weights, x, y, dy, last ? &dLast : nullptr, &dx, d, "bwd");
+  w.show("dx", dx);
+  w.show("dh", dInit.output);
+  w.show("dc", dInit.cellState);
+  w.show("dW", d.inputWeights);
+  w.show("dU", d.outputWeights);
+  w.show("db", d.biases);
+  w.run();
+}
+
+void gru() {
+  World w;
+  const std::size_t steps = number(), batch = number(), in = number(), out = number(), full = number(), after = number();
+  popnn::gru::GruParams params(FLOAT, batch, steps, {in, out});
+  params.outputFullSequence = full;
+  params.resetAfter = after;
+  params.cellOrder.clear();
+  for (unsigned unit : numbers<unsigned>())
+    params.cellOrder.push_back(BasicGruCellUnit(unit));
+  const Tensor init = popnn::gru::createInitialState(w.graph, params, "init", {}, nullptr);
+  const popnn::gru::GruWeights weights = popnn::gru::createWeights(w.graph, params, "weights");
+  const Tensor x = popnn::gru::createInput(w.graph, params, "x");
+  for (const Tensor &t : {x, init, weights.inputWeights, weights.outputWeights, weights.biases})
+    w.into(t);
+  Tensor kept, dx;
+  const Tensor y = popnn::gru::gruFwd(w.graph, params, init, x, weights, &kept, w.prog, "fwd");
+  w.show("y", y);
+  const Tensor dy = w.input(y.shape());
+  popnn::gru::GruWeights d;
+  w.show("dh", popnn::gru::gruBwdWithWU(w.graph, params, w.prog, init, kept, weights, x, y, dy, &dx, d, "bwd", {}, nullptr));
+  w.show("dx", dx);
+  w.show("dW", d.inputWeights);
+  w.show("dU", d.outputWeights);
+  w.show("db", d.biases);
+  w.run();
+}
+
+void pooling() {
+  World w(chosenType());
+  const auto kind = popnn::PoolingType(number());
+  const std::size_t batch = number(), channels = number();
+  const bool scaled = number();
+  const auto field = numbers(), kernel = numbers();
+  const auto stride = numbers<unsigned>();
+  const auto lower = numbers<int>(), upper = numbers<int>();
+  const popnn::pooling::PoolParams params(kind, field, kernel, stride, lower, upper, channels, batch, w.type);
+  Shape shape{batch, channels};
+  shape.insert(shape.end(), field.begin(), field.end());
+  const Tensor x = w.input(shape), y = popnn::pooling::pool(w.graph, params, x, w.prog);
+  w.show("y", y);
+  w.show("dx", popnn::pooling::poolInputGradient(w.graph, params, x, y, w.input(y.shape()), scaled, w.prog));
+  w.run();
+}
+
+template <class Statistics, class Normalise, class Gradients, class ParamGradients>
+void norm(World &w, const Shape &shape, Statistics statistics, Normalise normalise, Gradients gradients, ParamGradients paramGradients) {
+  const Tensor x = w.input(shape), dy = w.input(shape);
+  auto [gamma, beta] = popnn::createNormParams(w.graph, x);
+  w.into(gamma);
+  w.into(beta);
+  const auto [mean, deviation] = statistics(x);
+  const auto [y, whitened] = normalise(x, gamma, beta, mean, deviation);
+  w.show("mean", mean);
+  w.show("invStdDev", deviation);
+  w.show("y", y);
+  w.show("dx", gradients(x, dy, mean, deviation, gamma));
+  const auto [dGamma, dBeta] = paramGradients(whitened, dy);
+  popnn::bn::batchNormParamUpdate(w.graph, dGamma, dBeta, -0.5f, gamma, beta, w.prog);
+  w.show("gamma", gamma);
+  w.show("beta", beta);
+  w.run();
+}
+
+void norms() {
+  World w(chosenType());
+  const std::size_t kind = number(), groups = number();
+  const bool unbiased = number(), stable = number(), strided = number();
+  const Shape shape = numbers();
+  Graph &g = w.graph;
+  Sequence &p = w.prog;
+  const OptionFlags options = kind == 1 ? OptionFlags{{"groupNormStridedChannelGrouping", strided ? "true" : "false"}} : OptionFlags{};
+  const float eps = 0.01f;
+  if (kind == 0)
+    norm(
+        w, shape, [&](Tensor x) { return popnn::bn::batchNormStatistics(g, x, eps, p, unbiased, stable); },
+        [&](Tensor x, Tensor ga, Tensor be, Tensor m, Tensor s) { return popnn::bn::batchNormalise(g, x, ga, be, m, s, p); },
+        [&](Tensor x, Tensor d, Tensor m, Tensor s, Tensor ga) { return popnn::bn::batchNormGradients(g, x, d, m, s, ga, p); },
+        [&](Tensor wh, Tensor d) { return popnn::bn::batchNormParamGradients(g, wh, d, p); });
+  else if (kind == 1)
+    norm(
+        w, shape,
+        [&](Tensor x) { return popnn::gn::groupNormStatistics(g, x, eps, p, unsigned(groups), unbiased, stable, FLOAT, {}, options); },
+        [&](Tensor x, Tensor ga, Tensor be, Tensor m, Tensor s) { return popnn::gn::groupNormalise(g, x, ga, be, m, s, p, {}, options); },
+        [&](Tensor x, Tensor d, Tensor m, Tensor s, Tensor ga) {
+          return popnn::gn::groupNormGradients(g, x, d, m, s, ga, p, FLOAT, {}, options);
+        },
+        [&](Tensor wh, Tensor d) { return popnn::gn::groupNormParamGradients(g, wh, d, p); });
+  else if (kind == 2)
+    norm(
+        w, shape, [&](Tensor x) { return popnn::ln::layerNormStatistics(g, x, eps, p, unbiased, stable); },
+        [&](Tensor x, Tensor ga, Tensor be, Tensor m, Tensor s) { return popnn::ln::layerNormalise(g, x, ga, be, m, s, p); },
+        [&](Tensor x, Tensor d, Tensor m, Tensor s, Tensor ga) { return popnn::ln::layerNormGradients(g, x, d, m, s, ga, p); },
+        [&](Tensor wh, Tensor d) { return popnn::ln::layerNormParamGradients(g, wh, d, p); });
+  else
+    norm(
+        w, shape, [&](Tensor x) { return popnn::in::instanceNormStatistics(g, x, eps, p, unbiased, stable); },
+        [&](Tensor x, Tensor ga, Tensor be, Tensor m, Tensor s) { return popnn::in::instanceNormalise(g, x, ga, be, m, s, p); },
+        [&](Tensor x, Tensor d, Tensor m, Tensor s, Tensor ga) { return popnn::in::instanceNormGradients(g, x, d, m, s, ga, p); },
+        [&](Tensor wh, Tensor d) { return popnn::in::instanceNormParamGradients(g, wh, d, p); });
+}
+
+/// Blocks whose rows and columns are arguments, and whose values are read.
+popsparse::COOMatrix<float> coordinates(std::size_t rows, std::size_t columns, const std::array<std::size_t, 2> &block) {
+  const auto at = numbers(), across = numbers();
+  std::vector<float> values(at.size() * block[0] * block[1]);
+  for (float &v : values)
+    if (std::scanf("%f", &v) != 1)
+      std::cerr << "too few numbers\n";
+  return popsparse::COOMatrix<float>(rows, columns, values, across, at, block);
+}
+
+template <class Partitioner> auto dataOf(const Partitioner &partitioner, const popsparse::COOMatrix<float> &coo, std::size_t format) {
+  const auto data = partitioner.createSparsityDataImpl(coo);
+  if (format == 0)
+    return data;
+  if (format == 1)
+    return partitioner.createSparsityDataImpl(partitioner.sparsityDataImplToCSRMatrix(data));
+  return partitioner.createSparsityDataImpl(partitioner.sparsityDataImplToCSCMatrix(data));
+}
+
+template <class Data> void writeSparse(World &w, const popsparse::dynamic::SparseTensor &to, const Data &data) {
+  w.into(to.getMetaInfoTensor(), std::vector<float>(data.metaInfo.begin(), data.metaInfo.end()));
+  w.into(to.getNzValuesTensor(), data.nzValues);
+}
+
+void sparseDynamic() {
+  namespace ps = popsparse::dynamic;
+  World w(chosenType());
+  const std::size_t m = number(), k = number(), n = number(), spare = number(), format = number();
+  const bool left = number(), right = number();
+  const std::array<std::size_t, 2> block{number(), number()};
+  const popsparse::COOMatrix<float> coo = coordinates(m, k, block);
+  const ps::SparsityParams sparsity(ps::SparsityType::Block, ps::SparsityStructure::Unstructured, block);
+  const auto params = ps::MatMulParams::createWithNumNonZeroValues(sparsity, coo.nzValues.size() + spare * block[0] * block[1], 1, m, k, n);
+  ps::PlanningCache cache;
+  const ps::Partitioner<float> partitioner(params, w.type, w.graph.getTarget(), {}, &cache);
+  const ps::SparseTensor a = ps::createSparseDenseMatMulLHS(w.graph, w.type, params, "a", {{"doGradAPass", "true"}}, &cache);
+  const auto data = dataOf(partitioner, coo, format);
+  writeSparse(w, a, data);
+  const std::size_t inner = left ? m : k;
+  const Tensor b = right ? w.input({1, n, inner}) : w.input({1, inner, n});
+  w.show("product", ps::sparseDenseMatMul(w.graph, a, b, w.prog, left, right, "product", {}, &cache));
+  const auto fc = ps::FullyConnectedParams::createWithNumNonZeroValues(sparsity, params.getNumNonZeroValues(), n, 1, k, m);
+  const ps::SparseTensor weights = ps::createFullyConnectedWeights(w.graph, w.type, fc, "weights");
+  writeSparse(w, weights, ps::Partitioner<float>(fc, w.type, w.graph.getTarget(), {}).createSparsityDataImpl(coo));
+  const Tensor x = w.input({n, k}), dy = w.input({n, m});
+  w.show("y", ps::fullyConnectedFwd(w.graph, weights, x, fc, w.prog));
+  w.show("dx", ps::fullyConnectedGradA(w.graph, weights, dy, fc, w.prog));
+  w.show("dW", ps::fullyConnectedSparseGradW(w.graph, weights.getMetaInfoTensor(), dy, x, fc, w.prog));
+  w.run();
+  const auto back = partitioner.sparsityDataImplToCOOMatrix(data);
+  std::cout << "rows:";
+  for (std::size_t row : back.rowIndices)
+    std::cout << " " << row;
+  std::cout << "\n";
+}
+
+void sparseStatic() {
+  namespace ps = popsparse::static_;
+  World w(chosenType());
+  const std::size_t m = number(), k = number(), n = number();
+  const bool denseFirst = number(), left = number(), right = number();
+  const std::array<std::size_t, 2> block{number(), number()};
+  const std::size_t rows = denseFirst ? k : m, columns = denseFirst ? m : k;
+  const popsparse::COOMatrix<float> coo = coordinates(rows, columns, block);
+  const popsparse::CSRMatrix<float> csr = popsparse::detail::asCSR(popsparse::detail::asCOO(
+      popsparse::detail::blocksOf(coo, {rows, columns}, block).at,
+      popsparse::detail::valuesOf(popsparse::detail::blocksOf(coo, {rows, columns}, block), coo.nzValues, coo.getBlockSize()),
+      {rows, columns}, block));
+  const auto params = denseFirst ? ps::MatMulParams::createForDenseSparse(1, n, k, m) : ps::MatMulParams::createForSparseDense(1, m, k, n);
+  const ps::Partitioner<float> partitioner(params, w.type, w.graph.getTarget(), {});
+  if (denseFirst) {
+    const ps::SparseTensor b = ps::createDenseSparseMatMulRHS(w.graph, w.type, params, csr, "b");
+    w.into(b.getNzValuesTensor(), partitioner.createSparsityDataImpl(coo).nzValues);
+    const std::size_t inner = right ? m : k;
+    w.show("product", ps::denseSparseMatMul(w.graph, left ? w.input({1, inner, n}) : w.input({1, n, inner}), b, w.prog, left, right));
+  } else {
+    const ps::SparseTensor a = ps::createSparseDenseMatMulLHS(w.graph, w.type, params, csr, "a");
+    w.into(a.getNzValuesTensor(), partitioner.createSparsityDataImpl(csr).nzValues);
+    const std::size_t inner = left ? m : k;
+    w.show("product", ps::sparseDenseMatMul(w.graph, a, right ? w.input({1, n, inner}) : w.input({1, inner, n}), w.prog, left, right));
+  }
+  w.run();
+}
+
+void blockSparse() {
+  namespace ps = popsparse::experimental;
+  World w;
+  const std::array<int, 3> size{int(number()), int(number()), int(number())}, block{int(number()), int(number()), int(number())};
+  const unsigned groups = unsigned(number());
+  const bool sparseResult = number(), transposed = number();
+  const auto mask = numbers<unsigned char>();
+  const ps::BSMatMulParams params = sparseResult
+                                        ? ps::BSMatMulParams(size, block, mask, FLOAT, FLOAT, FLOAT, ps::SubBlockMask::None, groups)
+                                        : ps::BSMatMulParams(size, block, mask, transposed, FLOAT, FLOAT, FLOAT, groups);
+  const Tensor a = ps::createBSMatMulInputLHS(w.graph, params, "a"), b = ps::createBSMatMulInputRHS(w.graph, params, "b");
+  w.into(a);
+  w.into(b);
+  w.show("product", ps::bsMatMul(w.graph, params, w.prog, a, b));
+  w.run();
+}
+
+const std::map<std::string, std::function<void()>> refusals{
+    {"varTimeSteps",
+     [] {
+       World w;
+       const Tensor steps = w.graph.addVariable(UNSIGNED_INT, {1}, "steps");
+       popnn::lstm::LstmParams params(FLOAT, 1, 2, steps, {3, 4});
+       popnn::lstm::lstmFwd(w.graph, params, popnn::lstm::createInitialState(w.graph, params), popnn::lstm::createInput(w.graph, params),
+                            popnn::lstm::createWeights(w.graph, params), nullptr, w.prog);
+     }},
+    {"activation",
+     [] {
+       World w;
+       popnn::gru::GruParams params(FLOAT, 1, 2, {3, 4}, popnn::NonLinearityType::GELU);
+       popnn::gru::gruFwd(w.graph, params, popnn::gru::createInitialState(w.graph, params), popnn::gru::createInput(w.graph, params),
+                          popnn::gru::createWeights(w.graph, params), nullptr, w.prog);
+     }},
+    {"kernel",
+     [] {
+       World w;
+       popnn::pooling::PoolParams(popnn::PoolingType::MAX, {4}, {7}, {1}, {1}, {1}, 2, 3, FLOAT).getOutputFieldShape();
+     }},
+    {"groups",
+     [] {
+       World w;
+       const Tensor x = w.graph.addVariable(FLOAT, {2, 5}, VariableMappingMethod::LINEAR, "x");
+       popnn::gn::groupNormStatistics(w.graph, x, 1e-3f, w.prog, 2, false);
+     }},
+    {"room",
+     [] {
+       World w;
+       const auto params = popsparse::dynamic::MatMulParams::createWithNumNonZeroValues({}, 1, 1, 4, 4, 2);
+       popsparse::dynamic::Partitioner<float>(params, FLOAT, w.graph.getTarget(), {})
+           .createSparsityDataImpl(popsparse::COOMatrix<float>(4, 4, {1, 2}, {0, 1}, {0, 1}));
+     }},
+    {"overlap",
+     [] {
+       World w;
+       const auto params = popsparse::dynamic::MatMulParams::createWithNzRatio({}, 1, 1, 4, 4, 2);
+       popsparse::dynamic::Partitioner<float>(params, FLOAT, w.graph.getTarget(), {})
+           .createSparsityDataImpl(popsparse::COOMatrix<float>(4, 4, {1, 2}, {3, 3}, {2, 2}));
+     }},
+    {"option",
+     [] {
+       World w;
+       const Tensor x = w.graph.addVariable(FLOAT, {2, 4}, VariableMappingMethod::LINEAR, "x");
+       popnn::gn::groupNormStatistics(w.graph, x, 1e-3f, w.prog, 2, false, false, FLOAT, {}, {{"groupNormColour", "red"}});
+     }},
+};
+
+} // namespace
+
+int main(int argc, char **argv) {
+  Scenarios scenarios{{"lstm", lstm},
+                      {"gru", gru},
+                      {"pooling", pooling},
+                      {"norms", norms},
+                      {"sparseDynamic", sparseDynamic},
+                      {"sparseStatic", sparseStatic},
+                      {"blockSparse", blockSparse}};
+  for (const auto &refusal : refusals)
+    scenarios.insert(refusal);
+  return runNumbers(scenarios, argc, argv);
+}
