@@ -11,7 +11,7 @@ from snnc.benchmarks.reproduce.figures.gpu import OTHER, matched_row, problem_di
 from snnc.benchmarks.reproduce.measured import measured_steps
 
 PROGRAMS: Final = {True: "products of spikes alone", False: "products of all values alone"}
-PROCESSOR: Final = "processor, products of spikes with instructions, caches and memory, at energies of 45 nm (predicted)"
+PROCESSOR: Final = "processor: products of spikes and their overhead, at energies of 45 nm (predicted)"
 
 
 def counts_row(net: str) -> Row:

@@ -46,7 +46,7 @@ def _points(results: Results, key: str, unit: float) -> tuple[Point, ...]:
 CAPTION: Final = (
     f"MNIST's size: 784 inputs, 1,000 hidden neurons (convolutions: 16 maps of 14 x 14), 10 outputs, T = 25, batch {BATCH}, Adam, one IPU "
     "(GC200), assumed activity 5 %. float16: as many numbers as the network allows, of weights (rounded stochastically), the past and "
-    "deltas; sums are float32, and snnc's codelets do not use float16 arithmetic, so memory falls, and time does not. "
+    "deltas; sums are float32, and snnc's codelets do not use float16 arithmetic, so memory falls more than time. "
 )
 TIME: Final = Figure(
     "precision",
