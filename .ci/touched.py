@@ -1,8 +1,8 @@
 """Print the tests of the rooms that a change touches, one path a line: ``git diff --name-only BASE | python .ci/touched.py``.
 
 Tests are sorted by the rooms of the code: those of ``compiler/tiles/memory/x.py`` are in ``tests/compiler/tiles/memory``, or in the nearest
-folder above that exists. Templates are tested with the back end that emits them. Code that can change emitted programs is also tested end
-to end, and all code of the package by the hashes of what it emits and prints.
+folder above that exists. Templates are tested with the back end that emits them, examples by one file. Code that can change emitted
+programs is also tested end to end, and all code of the package by the hashes of what it emits and prints.
 """
 
 import re
@@ -22,6 +22,8 @@ def tests_of(file: str, root: Path) -> list[str]:
     path = Path(file)
     if path.parts[0] == "tests":
         return _of_tests(path, root)
+    if path.parts[0] == "examples":
+        return ["tests/test_examples.py"]
     if path.parts[0] == "templates" and len(path.parts) > 2:
         folders = BY_TEMPLATE.get(path.parts[1], [f"backends/{path.parts[1]}"])
         return [f"tests/{folder}" for folder in folders if (root / "tests" / folder).is_dir()]

@@ -30,7 +30,7 @@ def install(folder: str | Path, *, tiles: int = 0) -> None:
     Raises
     ------
     PopTorchFolderError
-        The folder holds no such package.
+        The folder contains no such package.
     ToolMissingError, BuildError
         There is no C++ compiler, or it refuses the operation.
 

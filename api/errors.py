@@ -18,13 +18,13 @@ class DataFileError(SnncError):
 
 
 class PickledArrayError(SnncError):
-    """A data file holds pickled Python objects, which snnc never loads."""
+    """A data file contains pickled Python objects, which snnc never loads."""
 
     code = "SNNC-E522"
 
 
 class ArraySizeError(SnncError):
-    """An array of a data file declares a different size than the file holds."""
+    """An array of a data file declares a different size than the file contains."""
 
     code = "SNNC-E441"
 
@@ -228,6 +228,6 @@ class DataOptionError(SnncError):
 
 
 class SampleError(SnncError):
-    """A sample of a data set is not what the next step takes: events that are not binned, other lengths, no class index."""
+    """A sample of a data set does not fit the next step: events are not binned, lengths differ, or there is no class index."""
 
     code = "SNNC-E583"

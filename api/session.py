@@ -153,7 +153,7 @@ class Session(session.BackendSession):
         Parameters
         ----------
         inputs, initial
-            As :meth:`run` takes them.
+            As for :meth:`run`.
         samples
             Number of samples.
 
@@ -177,7 +177,7 @@ class Session(session.BackendSession):
         return counted
 
     def record_samples(self, x: Mapping[str, Input] | Input | BatchedData, samples: int = 1) -> Recording:
-        """Like :meth:`record`, for samples or a data set as :meth:`fit` takes them."""
+        """Like :meth:`record`, for samples or a data set, as in :meth:`fit`."""
         if isinstance(x, BatchedData):
             first, _ = next(iter(x.batches(max(1, samples), order=np.arange(min(max(1, samples), len(x))))))
             return self._record(self.inputs.batch(first), {}, samples)
@@ -260,7 +260,7 @@ def arrays_for(
     filled = sorted(name for name in idle if idle[name] == "zeros" and name in arrays and np.any(arrays[name]))
     if filled:
         raise FilledBufferError(
-            f"the array {filled[0]!r} holds other values than 0, and this buffer starts with zeros; leave it out, or export the past "
+            f"the array {filled[0]!r} holds other values than 0, but this buffer starts with zeros; leave it out, or export the past "
             "values that it holds as states of their own."
         )
     arrays = Chosen(arrays, {name: name for name in arrays if name not in idle})

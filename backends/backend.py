@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from snnc.compiler.tiles.planning.parting import Parts
 
 Taken: TypeAlias = Literal["yes", "with a loss", "refused"]
-"""Whether a target takes an option: always, where it trains, or never."""
+"""Whether a target accepts an option: always, only if it trains, or never."""
 TRAINING: Final[Mapping[str, Any]] = {"taken": "with a loss"}
 """Metadata of a field: the option affects only training, so it needs a loss."""
 
@@ -141,7 +141,7 @@ class Backend(Generic[Own]):
 
     @property
     def words(self) -> str:
-        """Its name in messages and tables."""
+        """The name of the target in messages and tables."""
         return self.heading or self.name
 
     def runs(self, target: str) -> bool:

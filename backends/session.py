@@ -400,7 +400,7 @@ class BackendSession:
         strict
             Require exactly this network's parameters.
         optimizer
-            Set the optimiser as well, so that training continues where it stopped; by default if the file holds it and this network is
+            Set the optimiser as well, so that training continues where it stopped; by default if the file contains it and this network is
             trainable.
 
         Raises

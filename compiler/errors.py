@@ -1,6 +1,6 @@
 """Errors that a user can cause and repair: each message says what is wrong, where, the numbers and the remedy.
 
-Every check has its own class with a stable ``code``. Classes of one level live beside that level
+Every check has its own class with a stable ``code``. Classes of one level are defined next to that level
 (``snnc.frontends.onnx.errors`` and so on); all derive from :class:`SnncError`. The first digit of a code is the level:
 0 graph, 1 neuron equations, 2 ONNX files, 3 mapping, 4 building and running, 5 command line and data, 6 training, 7 NIR files.
 """
@@ -56,7 +56,7 @@ class UnknownNodeError(GraphError):
 
 
 class DuplicateNodeError(GraphError):
-    """Two nodes have one name."""
+    """Two nodes have the same name."""
 
     code = "SNNC-E003"
 
@@ -68,7 +68,7 @@ class ShapeMismatchError(GraphError):
 
 
 class CycleWithoutDelayError(GraphError):
-    """A cycle of the graph holds no delay, so no order of evaluation exists."""
+    """A cycle of the graph has no delay, so no order of evaluation exists."""
 
     code = "SNNC-E005"
 
@@ -98,7 +98,7 @@ class EmptyShapeError(GraphError):
 
 
 class TooLargeError(GraphError):
-    """An array would hold more elements than can be addressed."""
+    """An array would contain more elements than can be addressed."""
 
     code = "SNNC-E010"
 
@@ -152,7 +152,7 @@ class UnknownPassError(GraphError):
 
 
 class ConcatAxisError(GraphError):
-    """A concatenation whose parts are not contiguous."""
+    """The parts of a concatenation are not contiguous."""
 
     code = "SNNC-E018"
 

@@ -1,5 +1,6 @@
 """What tests of several parts share."""
 
+import gc
 import os
 import subprocess
 import sys
@@ -89,6 +90,12 @@ def pytest_collection_modifyitems(config, items):
     wide = [item for item in items if is_wide(item)]
     config.hook.pytest_deselected(items=wide)
     items[:] = [item for item in items if not is_wide(item)]
+
+
+def pytest_collection_finish():
+    """Tell the garbage collector that modules and thousands of tests stay: it would go through all of them again and again."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -91,6 +91,7 @@ EMITTED = ["tests/end_to_end", "tests/golden"]
         ("templates/report/page.html.jinja", ["tests/api/report", *EMITTED]),
         ("tests/api/cli/test_cli.py", ["tests/api/cli/test_cli.py"]),
         ("tests/common/quick.py", ["tests/test_quick.py"]),
+        ("examples/papers/papers.py", ["tests/test_examples.py"]),
         ("docs/index.md", []),
         ("compiler/tiles/README.md", []),
         ("benchmarks/results/a.json", [f"tests/benchmarks/{t.name}" for t in sorted((ROOT / "tests/benchmarks").glob("test_*.py"))]),

@@ -33,6 +33,8 @@ SCRIPTS = {
     "papers": r"accuracy 0\.[89].*accuracy 0\.[89]",
 }
 """Each example's script, in the folder of that name, and what it prints when it works; the digits' is below."""
+OFTEN = [name for name in SCRIPTS if name not in ("exploring", "torchrun")]
+"""Examples that always run. The others do what `tests/api/exploring` and `tests/api/test_torch_module.py` do, for 20 seconds each."""
 
 
 @pytest.fixture
@@ -108,6 +110,7 @@ def test_the_emulated_machine_gives_the_numbers_of_the_reference(data):
     assert not one.project.exists()
 
 
+@pytest.mark.representative(*OFTEN)
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_an_example_runs_and_draws_its_picture(name, tmp_path, run_script):
     if name == "torchrun":

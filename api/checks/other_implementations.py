@@ -74,7 +74,7 @@ def run_file(path: Path, request: RunRequest) -> Other:
     Raises
     ------
     NotGenericError
-        The file holds another network for the sizes of the arrays.
+        The file contains another network for the sizes of the arrays.
     """
     try:
         imported = read_onnx(path)

@@ -1,4 +1,4 @@
-"""The table (loss, optimiser, target): all losses, optimisers and schedules as text, and the error with which a target refuses each.
+"""The table (loss, optimiser, precision; target): all of them and schedules as text, and the error with which a target refuses each.
 
 The lists are derived from the tables of the parsers, so a new statistic, regulariser, optimiser or setting gets a row.
 """
@@ -14,6 +14,8 @@ from snnc.compiler.errors import SnncError
 from snnc.compiler.ir.graph import Graph
 from snnc.compiler.losses.named_terms import COMPARED, REGULARISED, REGULARISERS
 from snnc.compiler.losses.term import STATISTICS
+from snnc.compiler.lowering.half_numbers import KINDS, ROUNDINGS
+from snnc.options.compile_options import PRECISIONS
 
 HIDDEN: Final = "hidden"
 """The population that regularisers of the rows act on."""
@@ -74,13 +76,23 @@ def schedule_rows() -> tuple[str, ...]:
     return tuple(form.strip() for form in FORMS.split(";"))
 
 
-def refusal(backend: AnyBackend, graph: Graph, loss: str, optimizer: str, steps: int) -> SnncError | None:
+def precision_rows() -> tuple[str, ...]:
+    """Return every precision that is not float32, every kind of numbers that may be float16, and every rounding of weights."""
+    halves = (*(f"weights:{rounding}" for rounding in ROUNDINGS), *(kind for kind in KINDS if kind != "weights"), ",".join(KINDS))
+    return (*(f"precision={name}" for name in PRECISIONS if name != "float32"), *(f"half={text}" for text in halves))
+
+
+def refusal(
+    backend: AnyBackend, graph: Graph, loss: str, optimizer: str, steps: int, precision: str = "precision=float32"
+) -> SnncError | None:
     """Return the error with which a target refuses to train `graph` with these options; None if it trains it."""
     from snnc.driver.lowering import lower_graph
     from snnc.options.compile_options import options
 
     try:
-        chosen = options(backend.name if backend.about else "gc200", loss=loss, optimizer=optimizer, steps=steps)
+        name, _, value = precision.partition("=")
+        target = backend.name if backend.about else "gc200"
+        chosen = options(target, loss=loss, optimizer=optimizer, steps=steps, **{name: value})  # type: ignore[arg-type]  # texts are read
         backend.check(lower_graph(graph, chosen).program, chosen.own())
     except SnncError as error:
         return error

@@ -134,7 +134,7 @@ class Verification:
         if layer.missing:
             yield f"{layer.name}: not compared, {self.against} has no such value: {', '.join(layer.missing)}."
         if layer.agrees and any(not p.fired for p in layer.spikes):
-            yield f"{layer.name}: no neuron fired, so threshold and reset were not put to the test; other input, or more steps, may."
+            yield f"{layer.name}: no neuron fired, so threshold and reset were not tested; try other inputs, or more steps."
 
     def _verdict(self) -> str:
         if self.agree:

@@ -83,7 +83,7 @@ def verify(
     True
     """
     if not 0 <= tolerance < math.inf:
-        raise OptionValueError(f"--tolerance is {tolerance}; it has to be 0 or more.")
+        raise OptionValueError(f"--tolerance is {tolerance}; it must be 0 or more.")
     for name, value in (("samples", samples), ("steps", steps), ("seed", seed)):
         if inputs is not None and value is not None:
             raise OptionConflictError(f"{name} is {value} (--{name}), for random input, and inputs are given; leave one of them out.")

@@ -9,6 +9,7 @@ import sys
 import traceback
 import warnings
 from collections.abc import Callable
+from functools import cache
 from types import FrameType
 from typing import Final
 
@@ -60,7 +61,7 @@ def run_command(arguments: list[str]) -> int:
         warnings.simplefilter("default" if "SNNC_DEBUG" in os.environ else "ignore")
         warnings.filterwarnings("always", category=UserWarning, module=r"snnc(\.|$)")
         try:
-            code = typer.main.get_command(make_app())(arguments, prog_name="snnc", standalone_mode=False)
+            code = _command_line()(arguments, prog_name="snnc", standalone_mode=False)
             sys.stdout.flush()
         except (KeyboardInterrupt, typer.Abort):
             fail("interrupted.")
@@ -76,6 +77,12 @@ def run_command(arguments: list[str]) -> int:
     if code == INTERRUPTED:
         fail("interrupted.")
     return code if isinstance(code, int) else 0
+
+
+@cache
+def _command_line() -> Callable[..., object]:
+    """Return the commands, whose parameters typer reads from their annotations; a process may run many."""
+    return typer.main.get_command(make_app())
 
 
 class _Ended(BaseException):

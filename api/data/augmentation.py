@@ -42,7 +42,7 @@ class Shift:
         space = events.space
         most = self.most if isinstance(self.most, tuple) else (self.most,) * len(space)
         if len(most) != len(space):
-            raise SampleError(f"Shift has {len(most)} axes, and the sensor {len(space)}, {list(space)}; give a number for each.")
+            raise SampleError(f"Shift has {len(most)} axes, but the sensor has {len(space)}, {list(space)}; give a number for each.")
         stream = draw.stream(self.seed)
         moves = [int(stream.integers(-m, m, endpoint=True)) for m in most]
         places = [p + move for p, move in zip(np.unravel_index(events.units % prod(space), space), moves, strict=True)]
@@ -111,7 +111,7 @@ class DropEvents:
 
 @dataclass(frozen=True)
 class DropTime:
-    """Drop all events of an interval that lies anywhere in the sample.
+    """Drop all events of an interval at a random position in the sample.
 
     Parameters
     ----------

@@ -68,7 +68,7 @@ class Bin:
         for factor in self.downsample if isinstance(self.downsample, tuple) else (self.downsample,):
             check_whole("downsample", factor, 1)
         if self.polarity not in ("channels", "merged"):
-            raise DataOptionError(f"polarity is {self.polarity!r}; it is 'channels' or 'merged'.")
+            raise DataOptionError(f"polarity is {self.polarity!r}; it must be 'channels' or 'merged'.")
 
     def apply(self, sample: Sample, draw: Draw) -> Sample:
         """See :class:`snnc.data.Transform`."""
@@ -102,7 +102,7 @@ class Bin:
         space = events.space
         factors = self.downsample if isinstance(self.downsample, tuple) else (self.downsample,) * len(space)
         if len(factors) != len(space):
-            raise SampleError(f"downsample has {len(factors)} numbers, and the sensor {len(space)} axes, {list(space)}; give one for each.")
+            raise SampleError(f"downsample has {len(factors)} numbers, but the sensor has {len(space)} axes, {list(space)}; give one each.")
         smaller = tuple(-(-n // factor) for n, factor in zip(space, factors, strict=True))
         lead = events.shape[: len(events.shape) - len(space)]
         units = events.units

@@ -127,7 +127,7 @@ def _encoder(kind: str, reading: Reading, steps: int | None) -> Rate | Latency |
     made: dict[str, Callable[[int], Rate | Latency | Repeat]] = {"rate": Rate, "latency": Latency, "repeat": Repeat}
     name = reading.encoder or "rate"
     if name not in made:
-        raise DataOptionError(f"the encoder is {name!r}; it is {', '.join(ENCODERS[:-1])} or {ENCODERS[-1]}.")
+        raise DataOptionError(f"the encoder is {name!r}; it must be {', '.join(ENCODERS[:-1])} or {ENCODERS[-1]}.")
     return made[name](steps)
 
 

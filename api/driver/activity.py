@@ -25,7 +25,7 @@ def assumed_activity(program: StepProgram, value: float) -> Activity:
         `value` is not between 0 and 1.
     """
     if not 0 <= value <= 1:
-        raise OptionValueError(f"the activity is {value}; it is the number of spikes per neuron and step, between 0 and 1.")
+        raise OptionValueError(f"the activity is {value}; it must be between 0 and 1 spikes per neuron and step.")
     return Activity(dict.fromkeys(_spike_buffers(program), value), {}, f"{value:g} assumed")
 
 

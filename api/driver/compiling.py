@@ -113,11 +113,12 @@ def compile(
         rounds deltas, and the factors of dense backward products, which then run on tensor cores; ``"float16"`` also rounds the factors
         of forward products, which changes spikes, and the stored history. On machines, in PopTorch's package and on the reference:
         ``"float16"`` stores the history that the backward pass reads as half numbers; without a loss (not in PopTorch's package), the
-        weights of dense connections. Sums, states and updated parameters are float32.
+        weights. Sums, states and updated parameters are float32.
     half
-        On machines and the reference (in PopTorch's package, pasts only): the numbers that ``"float16"`` stores as half numbers, one or
-        more of weights, pasts and deltas, as in ``"weights:stochastic,pasts"``, or a :class:`~snnc.HalfNumbers`. Updates of weights are
-        rounded to the nearest, at random (``stochastic``), or with the remainders stored (``master``).
+        On machines and the reference (weights on the processor and on a GPU too, no weights in PopTorch's package): the numbers that
+        ``"float16"`` stores as half numbers, one or more of weights, pasts and deltas, as in ``"weights:stochastic,pasts"``, or a
+        :class:`~snnc.HalfNumbers`. Updates of weights are rounded to the nearest, at random (``stochastic``), or with the remainders stored
+        (``master``).
     loss_output
         The output, the population or the ``"population.port"`` that the loss reads; by default the one that fits it.
     overwrite
@@ -175,7 +176,7 @@ def open(folder: str | Path, *, trust: bool = False) -> Session:
 
 
 def open_strictly(folder: str | Path, *, trust: bool = False) -> Session:
-    """Open a compiled project as :func:`open` does, but refuse trained weights that cannot be used.
+    """Open a compiled project like :func:`open`, but refuse trained weights that cannot be used.
 
     Raises
     ------

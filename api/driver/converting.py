@@ -106,7 +106,7 @@ def graph_for(
     lenient: bool = False,
     detach: str | None = None,
 ) -> Graph:
-    """Return the graph of a command's model, converted on demand; the others as :func:`~snnc.driver.compiling.as_graph` takes them.
+    """Return the graph of a command's model, converted on demand; for the others see :func:`~snnc.driver.compiling.as_graph`.
 
     Raises
     ------

@@ -44,17 +44,17 @@ class Estimate:
     plan: Plan
     compile_s: float
     compiled: Compiled | None = field(default=None, repr=False)
-    """What was planned; None where only the plan was kept."""
+    """The planned network; None if only the plan was kept."""
 
     def report(self, path: str | Path, format: str | None = None) -> Path:
-        """Write the report of the plan, as :meth:`Session.report` does.
+        """Write the report of the plan, like :meth:`Session.report`.
 
         Parameters
         ----------
         path
             The file to write.
         format
-            One of ``snnc.report.FORMATS``, such as ``"html"``, ``"text"`` or ``"png"``; by default what the file's name ends with.
+            One of ``snnc.report.FORMATS``, such as ``"html"``, ``"text"`` or ``"png"``; by default the extension of the file.
         """
         from snnc.report import Subject, format_of, summarise, write
 
@@ -114,13 +114,13 @@ def estimate(
     Parameters
     ----------
     model, target, steps, batch, loss, loss_output, optimizer, surrogate, gradient_window, capacity, mode, calibrate, dt, input_kind
-        As :func:`snnc.compile` takes them; the target is a machine.
+        As in :func:`snnc.compile`; the target is a machine.
     recompute, streaming, parts
         As for :func:`snnc.compile`.
     activity
         Assumed spikes per value and step of every source that sends spikes.
     strategy
-        ``"snnc"``, or a baseline to compare it with.
+        ``"snnc"``, or a baseline for comparison.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Measurements on data: the data are read, brought into the layout of a program, and run by the reference."""
+"""Measurements on data: data are read, converted to the layout of a program, and run by the reference."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def sequences(program: StepProgram, data: Data) -> dict[str, npt.NDArray[Any]]:
     given = data if isinstance(data, Mapping) else {program.inputs[0].label: data}
     missing = [i.label for i in program.inputs if i.label not in given]
     if missing:
-        raise UnknownNameError(f"the data to measure the activity on lack {', '.join(missing)}; the model takes these inputs.")
+        raise UnknownNameError(f"the data for measuring the activity lack {', '.join(missing)}; the model has these inputs.")
     found = {i.id: to_sequence(np.asarray(given[i.label]), i) for i in program.inputs}
     steps, batch = (max(a.shape[axis] for a in found.values()) for axis in (0, 1))
     if steps == 1 and all(i.static for i in program.inputs):

@@ -90,7 +90,7 @@ def explore(
     Parameters
     ----------
     model, steps, loss, loss_output, optimizer, surrogate, capacity, mode, dt, input_kind
-        As :func:`snnc.compile` takes them.
+        As for :func:`snnc.compile`.
     targets
         Names of machines, or paths of TOML files.
     batches

@@ -57,13 +57,13 @@ class FluctuationDriven:
 
     def __post_init__(self) -> None:
         if not 0 < self.rate < 1:
-            raise InitialisationError(f"rate is {self.rate}; it is the share of steps with a spike, above 0 and below 1.")
+            raise InitialisationError(f"rate is {self.rate}; it must be the share of steps with a spike, between 0 and 1.")
         if not (math.isfinite(self.xi) and self.xi > 0):
-            raise InitialisationError(f"xi is {self.xi}; it is a number of standard deviations above 0.")
+            raise InitialisationError(f"xi is {self.xi}; it must be a number of standard deviations above 0.")
         if not 0 < self.feedforward <= 1:
-            raise InitialisationError(f"feedforward is {self.feedforward}; it is a share above 0, 1 at most.")
+            raise InitialisationError(f"feedforward is {self.feedforward}; it must be a share above 0, 1 at most.")
         if self.steps < 1:
-            raise InitialisationError(f"steps is {self.steps}; it is 1 or more.")
+            raise InitialisationError(f"steps is {self.steps}; it must be 1 or more.")
 
     def apply(self, graph: Graph, inputs: Mapping[str, Array], rng: np.random.Generator) -> Graph:
         """Return a copy of `graph` with new weights.
@@ -102,7 +102,7 @@ class FluctuationDriven:
         """Return mean and standard deviation of the weights."""
         count, response, threshold = one.fans.fan_in, membrane_response(population, one.port, self.steps), threshold_of(population)
         if self.mean >= threshold:
-            raise InitialisationError(f"mean is {self.mean}, and the threshold of {name!r} is {threshold:g}; the mean is below it.")
+            raise InitialisationError(f"mean is {self.mean}, but the threshold of {name!r} is {threshold:g}; the mean must be below it.")
         if response.squares == 0 or of.variance == 0:
             reason = "its input does not reach the membrane" if response.squares == 0 else f"{one.path[0]!r} is constant in the data"
             raise InitialisationError(f"the weights {one.name!r} into {name!r} cannot make its membrane fluctuate: {reason}.")

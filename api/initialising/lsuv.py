@@ -47,9 +47,9 @@ class LSUV:
         for name in ("std", "tolerance", "recurrent"):
             value = getattr(self, name)
             if not (math.isfinite(value) and value > 0):
-                raise InitialisationError(f"{name} is {value}; it is a number above 0.")
+                raise InitialisationError(f"{name} is {value}; it must be a number above 0.")
         if self.rounds < 1:
-            raise InitialisationError(f"rounds is {self.rounds}; it is 1 or more.")
+            raise InitialisationError(f"rounds is {self.rounds}; it must be 1 or more.")
 
     def apply(self, graph: Graph, inputs: Mapping[str, Array], rng: np.random.Generator) -> Graph:
         """Return a copy of `graph` with new weights.

@@ -72,25 +72,25 @@ class CompileOptions:
             value = getattr(self, name)
             value = value.least if isinstance(value, Capacities) else value
             if value is not None and (isinstance(value, bool) or value != int(value) or value < 1):
-                raise OptionValueError(f"{name} is {value}; it has to be 1 or more.")
+                raise OptionValueError(f"{name} is {value}; it must be 1 or more.")
         if self.seed < 0:
-            raise OptionValueError(f"seed is {self.seed}; it has to be 0 or more.")
+            raise OptionValueError(f"seed is {self.seed}; it must be 0 or more.")
         if self.mode not in ("exact", "drop"):
-            raise OptionValueError(f"mode is {self.mode!r}; it is 'exact' or 'drop'.")
+            raise OptionValueError(f"mode is {self.mode!r}; it must be 'exact' or 'drop'.")
         if self.drop not in POLICIES:
-            raise OptionValueError(f"drop is {self.drop!r}; it is one of {', '.join(POLICIES)}.")
+            raise OptionValueError(f"drop is {self.drop!r}; it must be one of {', '.join(POLICIES)}.")
         length = self.recompute if isinstance(self.recompute, int) and not isinstance(self.recompute, bool) else 0
         if self.recompute not in ("auto", "off") and length < 1:
-            raise OptionValueError(f"recompute is {self.recompute!r}; it is 'auto', 'off', or the iterations of a segment, 1 or more.")
+            raise OptionValueError(f"recompute is {self.recompute!r}; it must be 'auto', 'off', or the iterations of a segment, 1 or more.")
         if self.precision not in PRECISIONS:
-            raise OptionValueError(f"precision is {self.precision!r}; it is one of {', '.join(PRECISIONS)}.")
+            raise OptionValueError(f"precision is {self.precision!r}; it must be one of {', '.join(PRECISIONS)}.")
         if self.half is not None and self.precision != "float16":
             raise HalfNumbersError(
                 f"half is {half_text(self.half)!r}, and precision is {self.precision!r}; half says which numbers are float16, so leave "
                 "precision out or give 'float16'."
             )
         if self.streaming not in STREAMING:
-            raise OptionValueError(f"streaming is {self.streaming!r}; it is one of {', '.join(STREAMING)}.")
+            raise OptionValueError(f"streaming is {self.streaming!r}; it must be one of {', '.join(STREAMING)}.")
         if self.recompute == "off" and self.memory is not None:
             raise OptionConflictError(
                 f"memory is {self.memory} bytes, a limit that needs segments to run again, and recompute is 'off'; leave one of them out."
@@ -183,17 +183,17 @@ def _check_dropping(chosen: CompileOptions) -> None:
             f"parts is {chosen.parts}, and mode is 'drop': which spikes are dropped would depend on the parts; leave one of them out."
         )
     if chosen.drop != "lowest" and chosen.capacity is None:
-        raise OptionConflictError(f"drop is {chosen.drop!r}, and no capacity says how many spikes are sent; give capacity.")
+        raise OptionConflictError(f"drop is {chosen.drop!r}, but no capacity says how many spikes are sent; give capacity.")
     if chosen.backend.has_tiles:
         return
     if chosen.mode == "exact" and chosen.capacity is not None:
         raise OptionConflictError(
-            f"capacity is {chosen.capacity}, and {chosen.target!r} sends all spikes at once in mode 'exact'; give mode='drop' to drop the "
+            f"capacity is {chosen.capacity}, but {chosen.target!r} sends all spikes at once in mode 'exact'; give mode='drop' to drop the "
             "others, or leave it out."
         )
     if chosen.mode == "drop" and chosen.capacity is None:
         raise OptionConflictError(
-            f"mode is 'drop', and {chosen.target!r} has no windows whose capacity it could choose; give capacity, the spikes that are sent."
+            f"mode is 'drop', but {chosen.target!r} has no windows whose capacity it could choose; give capacity, the spikes that are sent."
         )
 
 

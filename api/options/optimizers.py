@@ -126,18 +126,18 @@ def check_optimizer(optimizer: Optimizer) -> Optimizer:
         A number is out of range; the message names it.
     """
     if not 0 < optimizer.lr < math.inf:
-        raise OptionValueError(f"the learning rate is {optimizer.lr}; it has to be a number above 0.")
+        raise OptionValueError(f"the learning rate is {optimizer.lr}; it must be a number above 0.")
     for name in _BELOW_ONE:
         if not 0 <= (value := getattr(optimizer, name, 0)) < 1:
-            raise OptionValueError(f"{name} of the optimizer is {value}; it has to be 0 or more and less than 1.")
+            raise OptionValueError(f"{name} of the optimizer is {value}; it must be 0 or more and less than 1.")
     added = [(what, getattr(of, what)) for of in (optimizer, *optimizer.groups) for what in ("weight_decay", "l1")]
     for what, value in added + [("lr of a group", g.lr) for g in optimizer.groups]:
         if value is not None and not 0 <= value < math.inf:
-            raise OptionValueError(f"{what} of the optimizer is {value}; it has to be a number of 0 or more.")
+            raise OptionValueError(f"{what} of the optimizer is {value}; it must be a number of 0 or more.")
     positive = [("epsilon", getattr(optimizer, "epsilon", 1.0)), ("clip_value", optimizer.clip_value), ("clip_norm", optimizer.clip_norm)]
     for what, bound in positive + [("bound", of.bound) for of in (optimizer, *optimizer.groups)]:
         if bound is not None and not 0 < bound < math.inf:
-            raise OptionValueError(f"{what} of the optimizer is {bound}; it has to be a number above 0.")
+            raise OptionValueError(f"{what} of the optimizer is {bound}; it must be a number above 0.")
     _check_loss_scale(optimizer.loss_scale)
     if isinstance(optimizer, SGD) and optimizer.nesterov and not optimizer.momentum:
         raise OptionValueError("nesterov looks ahead along the momentum, and momentum is 0; give one, as in sgd:0.1,0.9,nesterov.")
@@ -153,7 +153,7 @@ def _check_loss_scale(scale: object) -> None:
         if not 0 < value < most or (what == "growth" and value < 1):
             raise OptionValueError(f"{what} of the loss scale is {value}; a factor is above 0, growth 1 or more, backoff between 0 and 1.")
     if isinstance(scale.interval, bool) or not isinstance(scale.interval, int) or scale.interval < 1:
-        raise OptionValueError(f"interval of the loss scale is {scale.interval}; it has to be a number of updates, 1 or more.")
+        raise OptionValueError(f"interval of the loss scale is {scale.interval}; it must be a number of updates, 1 or more.")
 
 
 def to_data(optimizer: Optimizer) -> dict[str, Any]:

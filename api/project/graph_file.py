@@ -130,7 +130,7 @@ def _write(file: Path, data: dict[str, Any], indent: int | None = None) -> None:
 
 
 def _same(one: Array, other: Array) -> bool:
-    """Return whether two arrays hold the same bytes."""
+    """Return whether two arrays contain the same bytes."""
     if one.dtype != other.dtype or one.shape != other.shape or one.ravel()[:64].tobytes() != other.ravel()[:64].tobytes():
         return False
     return np.ascontiguousarray(one).tobytes() == np.ascontiguousarray(other).tobytes()

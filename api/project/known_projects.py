@@ -39,7 +39,7 @@ def is_known(folder: Path) -> bool:
 
 
 def _places() -> list[Path]:
-    """Files that may hold the list, the writable one first: in the state folder, or in the cache if there is no home folder."""
+    """Files that may contain the list, the writable one first: in the state folder, or in the cache if there is no home folder."""
     found = []
     with suppress(RuntimeError):  # there is no home
         found.append(Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "snnc" / _NAME)

@@ -56,7 +56,7 @@ def plan_lines(subject: Subject) -> list[tuple[str, str]]:
 
 
 def chips_used(subject: Subject) -> int:
-    """Return how many chips hold data."""
+    """Return the number of chips with data."""
     used = subject.places.used
     return len(set((used // subject.plan.target.tiles_per_chip).tolist()))
 

@@ -111,7 +111,7 @@ class Emulation:
 
 
 def read_profile(plan: Plan, profile: Mapping[str, Any] | None) -> Emulation | None:
-    """Return the emulator's counts of one step of `plan`; a profile may hold several steps.
+    """Return the emulator's counts of one step of `plan`; a profile may contain several steps.
 
     Raises
     ------

@@ -22,8 +22,8 @@ class FiringDescription:
     Attributes
     ----------
     fires
-        When it fires: "above the threshold (>)", "at or above the threshold (>=)" or, if its spikes differ, "as the equations say"; None
-        if it never does.
+        When the neuron fires: "above the threshold (>)", "at or above the threshold (>=)" or, if its spikes differ, "as the equations
+        say"; None if it never does.
     reset
         Its reset, or the reason why it has none; None if it never fires.
     gradient

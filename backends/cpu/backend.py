@@ -45,7 +45,7 @@ class CpuBackend(Backend[CpuOptions]):
         from snnc.compiler.errors import HalfTargetError
 
         if options.half is not None and options.half.deltas:
-            raise HalfTargetError("half has deltas, and a program on the processor forms products of float32 deltas; leave them out.")
+            raise HalfTargetError("half has deltas, but a program for the CPU multiplies float32 deltas; leave them out.")
 
     def emit(self, placed: PlacedProgram, options: CpuOptions, folder: Path) -> None:
         """Write the program, its tables and weights; refuse a bound on memory that it cannot meet."""

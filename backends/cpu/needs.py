@@ -198,7 +198,7 @@ class _Scratch:
 
     @property
     def bytes(self) -> int:
-        """Its bytes without the part that grows with events."""
+        """Bytes of the memory, without the part that grows with events."""
         program = self.storage.program
         dense = [_shape(self.storage, op) for op in program.forward if isinstance(op, DenseProduct)]
         columns = 8 * (1 + max((inputs for _, inputs in dense), default=0))

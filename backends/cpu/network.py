@@ -118,10 +118,20 @@ def _rounded_update(program: StepProgram, name: str, part: str, changed: str) ->
         case "master":
             return [f"make_exact({name}, {part});", changed, f"round_keeping_remainder({name}, {part});"]
         case "stochastic":
-            connection = next(c.id for c in program.connections if c.weight == name)
+            connection = next(c for c in program.connections if c.weight == name)
             number = [op.parameter for op in program.update].index(name)
             key = parameter_key(program.rounding.seed, number)
-            return [changed, f"round_at_random({name}, {part}, {connection}.panels, {key}u, updates);"]
+            panels = f"{connection.id}.panels, " if connection.kind == "dense" else ""
+            return [changed, f"round_at_random({name}, {part}, {panels}{key}u, updates);"]
+
+
+def _rounding_setup(program: StepProgram, name: str, shape: str) -> list[str]:
+    """Statements that prepare the rounding of a weight: room for its remainder, or the places that give a convolution random numbers."""
+    kind = None if program.rounding is None else program.rounding.kind
+    convolved = any(c.weight == name and c.kind == "convolution" for c in program.connections)
+    if kind == "stochastic" and convolved:
+        return [f"{name}.places = places_of({name});"]
+    return [f"add_remainder({name}, {shape});"] if kind == "master" else []
 
 
 @dataclass
@@ -249,8 +259,8 @@ def _setup(storage: SequenceStorage, trains: bool) -> list[str]:
         lines.append(f"add_learned({p.name}, {shape}, {number});" if p.name in learned else f"add_parameter({p.name}, {shape});")
         if p.half and trains:
             lines.append(f"{p.name}.settled = [](Parameter &weight) {{ round_to_nearest(weight, {{0, weight.numbers}}); }};")
-        if p.half and p.name in learned and program.rounding is not None and program.rounding.kind == "master":
-            lines.append(f"add_remainder({p.name}, {shape});")
+        if p.half and p.name in learned and program.rounding is not None:
+            lines += _rounding_setup(program, p.name, shape)
     for i in program.inputs:
         name = f"{i.id}_in"
         stored, spikes = storage.stored(name), program.buffers[name].kind == "spikes"

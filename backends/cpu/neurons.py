@@ -31,7 +31,7 @@ class Function:
 
     @property
     def signature(self) -> str:
-        """Its declaration."""
+        """The declaration of the function."""
         return f"void {self.name}({', '.join(('std::size_t rows', *self.arguments))})"
 
 

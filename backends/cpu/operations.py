@@ -104,8 +104,6 @@ class Statements:
     tables: list[Table] = field(default_factory=list)
     weights: dict[str, str] = field(default_factory=dict)
     """Connection to the C++ expression of its weights."""
-    biased: dict[str, str] = field(default_factory=dict)
-    """Connection to the table of its biases' indices."""
 
     # ---- forward -----------------------------------------------------------------------------------------------------
 
@@ -161,8 +159,8 @@ class Statements:
         self.weights[c] = f"{c}_constants.data()" if weight is None else f"{weight}.value.data()"
         self.forward.append(f"{c}.forward(w, {source}, {self.weights[c]}, {op.target}, t, scratch);")
         if isinstance(op, Rescale) and op.bias is not None:
-            self.biased[c] = f"tables[{len(self.tables) - 1}]"
-            self.forward.append(f"add_bias(w, {op.target}, t, {op.bias}.value.data(), {self.biased[c]});")
+            self.kernels.append(f"const Biases {c}_biases{{tables[{len(self.tables) - 1}]}};")
+            self.forward.append(f"{c}_biases.forward(w, {op.target}, t, {op.bias}.value.data());")
 
     @add.register
     def _convolve(self, op: Convolve) -> None:
@@ -348,7 +346,7 @@ class Statements:
 
     @add.register
     def _indexed_bias(self, op: RescaleBiasGradient) -> None:
-        self.backward.append(f"add_bias_gradient(w, d_{op.target}, t, {gradient_of(op.gradient)}, {self.biased[op.connection]});")
+        self.backward.append(f"{op.connection}_biases.gradient(w, d_{op.target}, t, {gradient_of(op.gradient)});")
 
     @add.register
     def _wired_weight_gradient(self, op: WiredWeightGradient) -> None:

@@ -8,11 +8,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from snnc.backends.backend import Backend, BuiltProject, PlacedProgram, SequenceOptions
+from snnc.backends.backend import TRAINING, Backend, BuiltProject, PlacedProgram, SequenceOptions
 
 if TYPE_CHECKING:
     from snnc.backends.runtime.engine import Engine
     from snnc.compiler.ir.plan import Precision
+    from snnc.compiler.ir.step_program import StepProgram
+    from snnc.compiler.lowering.half_numbers import HalfNumbers
+    from snnc.compiler.lowering.halves import Half
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,18 +30,41 @@ class CudaOptions(SequenceOptions):
 
     memory: int | None = None
     precision: Precision = field(default="float32", metadata={"values": {"bfloat16": "with a loss", "float16": "yes"}})
+    half: HalfNumbers | None = field(default=None, metadata=TRAINING)
     device: int | None = None
 
 
 class CudaBackend(Backend[CudaOptions]):
     """Emits a CUDA program and loads it."""
 
+    def halves(self, options: CudaOptions) -> tuple[Half, ...]:
+        """Return the weights, if they are float16: the program itself rounds the past, factors of products and deltas."""
+        return ("weights",) if options.half is not None else ()
+
+    def check(self, program: StepProgram, options: CudaOptions) -> None:
+        """Refuse pasts or deltas alone as float16.
+
+        Raises
+        ------
+        HalfTogetherError
+            Pasts or deltas are named.
+        """
+        del program
+        from snnc.backends.cuda.errors import HalfTogetherError
+
+        if options.half is not None and (options.half.pasts or options.half.deltas):
+            raise HalfTogetherError(
+                "half has pasts or deltas, but a program for a GPU rounds pasts, factors of dense products and deltas together; give "
+                "half='weights', or leave half out and give precision='float16'."
+            )
+
     def emit(self, placed: PlacedProgram, options: CudaOptions, folder: Path) -> None:
         """Write the program, its tables and weights; refuse a bound on memory that it cannot meet."""
         from snnc.backends.cuda.emit import emit_cuda
         from snnc.backends.native.memory import check_bound
 
-        emit_cuda(placed.program, folder, options.steps, options.batch, options.precision)
+        precision = options.precision if options.half is None else "float32"
+        emit_cuda(placed.program, folder, options.steps, options.batch, precision)
         check_bound(folder, options.batch, options.memory)
 
     def build(self, folder: Path, options: CudaOptions) -> BuiltProject:

@@ -35,7 +35,7 @@ class Device:
 
     @property
     def architecture(self) -> str:
-        """Its name for nvcc, ``"sm_90"``."""
+        """The name of the architecture for nvcc, such as ``"sm_90"``."""
         return f"sm_{self.capability[0]}{self.capability[1]}"
 
 

@@ -25,3 +25,9 @@ class DeviceArrayError(SnncError):
     """An array in device memory has a different type, shape or order than the input."""
 
     code = "SNNC-E422"
+
+
+class HalfTogetherError(SnncError):
+    """A program for a GPU stores pasts, factors of products and deltas as 16-bit numbers together, not some of them."""
+
+    code = "SNNC-E660"

@@ -9,6 +9,7 @@ from typing import Any, Literal, NamedTuple
 from snnc.backends.codegen.names import comment_text
 from snnc.backends.codegen.safetensors_file import safetensors_header
 from snnc.backends.codegen.updates import group_literals, group_numbers
+from snnc.backends.cuda.half_weights import keeps_remainder, rounded_update, rounds_at_random
 from snnc.backends.cuda.kernels.copies import LANES, WeightCopy
 from snnc.backends.cuda.kernels.gradients import Gradients
 from snnc.backends.cuda.kernels.steps import Steps
@@ -95,12 +96,21 @@ def network_context(
         "copies": [copy.statement for copy in copies],
         "prepared": list(sequence_calls.prepared.values()),
         "half": steps.half,
+        "half_weights": trains and program.rounding is not None,
+        "half_random": rounds_at_random(program),
         "limited": bool(steps.limits.sources),
         "start": buffers.start(),
         "forgotten": buffers.forgotten(),
         "truncate": program.truncate or 0,
         "updates": [
-            {"name": p, "learned": f"{p}_learned", "numbers": max(1, program.parameters[p].value.size), "group": groups.get(p)}
+            {
+                "name": p,
+                "learned": f"{p}_learned",
+                "numbers": max(1, program.parameters[p].value.size),
+                "group": groups.get(p),
+                "rounding": rounded_update(program, p),
+                "remains": keeps_remainder(program, p),
+            }
             for p in learned
         ],
         "groups": group_literals(program),
@@ -112,6 +122,12 @@ def network_context(
         "inputs": [{"id": i.id, "label": comment_text(i.label)} for i in program.inputs],
     }
     return context, steps.connections.tables.tables
+
+
+def launches_of(program: StepProgram, precision: Precision = "float32") -> list[Launch]:
+    """Return the launches of a training step, or of a forward pass if `program` does not train, without emitting anything."""
+    steps, trains = Steps(SequenceStorage(program), precision), program.optimizer is not None
+    return _all_launches(steps, LaunchPlan(steps, SequenceCalls(steps, precision), trains), trains)
 
 
 def _session_state(buffers: Buffers, gradients: Gradients, learned: list[str], record: str | None) -> Context:
@@ -376,6 +392,8 @@ def _setup(storage: SequenceStorage, buffers: Buffers, learned: list[str]) -> li
     for p in program.parameters.values():
         shape = "{" + ", ".join(map(str, p.value.shape or (1,))) + "}"
         lines.append(f"add_learned({p.name}, {shape}, {number});" if p.name in learned else f"add_parameter({p.name}, {shape});")
+        lines += [f"{p.name}.half = true;"] if p.half else []
+        lines += [f"add_remainder({p.name}, {shape});"] if p.name in learned and keeps_remainder(program, p.name) else []
     lines += [f'add_input("{i.id}", {i.id}_in);' for i in program.inputs]
     named = {buffer for p in program.populations for buffer in p.output_buffers.values()}
     for op in program.forward:

@@ -186,7 +186,7 @@ def _compile_all(objects: Path, sources: Path, command: Sequence[str], flags: Se
         unit, output = objects / f"half{number}.cpp", objects / f"half{number}.o"
         unit.write_text("".join(f'#include "{source}"\n' for source in half))
         include = [f"-I{EMULATOR / 'include'}", f"-I{sources}"]
-        run_compiler([*command, *flags, *include, "-c", str(unit), "-o", str(output)], sources.name)
+        run_compiler([*command, *flags, *include, "-DSNNC_EMULATOR_SOURCES", "-c", str(unit), "-o", str(output)], sources.name)
         return output
 
     with ThreadPoolExecutor(min(2, os.cpu_count() or 1)) as pool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -27,6 +28,28 @@ SHORT_NAMES = {
     "signed char": "char", "char": "char", "unsigned char": "uchar", "long long": "longlong", "unsigned long long": "ulonglong",
 }  # fmt: skip
 """Prefixes of the names of short vectors, by element type."""
+
+
+COMPILER_NAMES = {
+    "short unsigned int": "unsigned short", "short int": "short", "long unsigned int": "unsigned long long", "long int": "long long",
+    "long long unsigned int": "unsigned long long", "long long int": "long long", "_Float16": "half", "const": "",
+}  # fmt: skip
+"""Types as GCC spells them, by the names that Poplar uses."""
+COMPILER_NAME = re.compile(r"\b(?:" + "|".join(COMPILER_NAMES) + r")\b")
+COMPILER_VECTOR = re.compile(r"__vector\((\d+)\) ([\w ]+)")
+
+
+def spelled(arguments: str) -> str:
+    """Return template arguments that the compiler spelled in Poplar's spelling; enumerators stay numbers.
+
+    Examples
+    --------
+    >>> spelled("<__vector(4) _Float16, Pair<short unsigned int, float const*>, (Kind)1>")
+    '<half4,Pair<unsigned short,float*>,1>'
+    """
+    text = COMPILER_NAME.sub(lambda match: COMPILER_NAMES[match.group()], arguments)
+    text = COMPILER_VECTOR.sub(lambda match: f"{SHORT_NAMES.get(match.group(2).strip(), '')}{match.group(1)}", text)
+    return re.sub(r"\([\w:]+\)|\s*([<>,*&])\s*", lambda match: match.group(1) or "", text)
 
 
 @dataclass(frozen=True)
@@ -252,6 +275,8 @@ class _DwarfReader:
         """Return a class's name with template arguments in one spelling, without spaces."""
         arguments = [self.argument(a) for a in self.arguments(die)]
         plain = self.plain_name(die)
+        if not arguments and "<" in (text := _text(die, "DW_AT_name")):
+            return plain + spelled(text[text.index("<") :])  # a class that nothing needed complete has no arguments in DWARF
         return f"{plain}<{','.join(arguments)}>" if arguments else plain
 
     def arguments(self, die: DIE) -> Iterator[DIE]:
@@ -273,15 +298,24 @@ class _DwarfReader:
             return "void"
         kind = self.resolved(argument)
         if argument.tag == "DW_TAG_template_type_param":
-            if kind.tag in CLASS_TAGS:
-                return self.vector_class(kind) or self.name(kind)
-            return self.scalar(kind) or self.short_vector(kind) or _text(kind, "DW_AT_name")
+            return self.type_name(kind)
         value = _number(argument, "DW_AT_const_value")
         if kind.tag == "DW_TAG_enumeration_type":
             return self.enumerator(kind, value)
         if self.scalar(kind) == "bool":
             return "true" if value else "false"
         return str(value)
+
+    def type_name(self, kind: DIE) -> str:
+        """Return the spelling of a type without typedefs: of a class with its own arguments, of a pointer to such a type."""
+        if kind.tag in ("DW_TAG_pointer_type", "DW_TAG_reference_type"):
+            target = self.type_name(self.resolved(kind)) if "DW_AT_type" in kind.attributes else "void"
+            return target + ("*" if kind.tag == "DW_TAG_pointer_type" else "&")
+        if kind.tag in CLASS_TAGS:
+            return self.vector_class(kind) or self.name(kind)
+        if kind.tag == "DW_TAG_enumeration_type":
+            return self.plain_name(kind)
+        return self.scalar(kind) or self.short_vector(kind) or _text(kind, "DW_AT_name")
 
     def short_vector(self, kind: DIE) -> str:
         """Return the device's name of a compiler's vector type, such as ``float2``; empty for other types."""

@@ -108,7 +108,7 @@ def _json(path: Path) -> Any:
 
 
 def _files(data: Any, format: str) -> dict[str, str] | None:
-    """Return the files that a description lists; None if it has another format or lists files that no snnc folder holds."""
+    """Return the files that a description lists; None if it has another format or lists files that no snnc folder contains."""
     if not isinstance(data, dict) or data.get("format") != format or not isinstance(data.get("files"), Mapping):
         return None
     files: dict[str, str] = {}

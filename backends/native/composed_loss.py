@@ -1,4 +1,4 @@
-"""Template data of composed losses, the same for the processor and for GPUs."""
+"""Template data of composed losses, the same for CPUs and GPUs."""
 
 from __future__ import annotations
 

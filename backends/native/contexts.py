@@ -1,4 +1,4 @@
-"""Template data for losses and optimisers, the same for the processor and for GPUs."""
+"""Template data for losses and optimisers, the same for CPUs and GPUs."""
 
 from __future__ import annotations
 

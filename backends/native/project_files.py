@@ -1,4 +1,4 @@
-"""Write emitted projects for the processor and for GPUs, which take any number of steps and samples."""
+"""Write emitted projects for CPUs and GPUs, which accept any number of steps and samples."""
 
 from __future__ import annotations
 

@@ -29,6 +29,7 @@ class Gather(IntEnum):
     BEGINS = 1
     GOES_ON = 2
     CHANGES = 3
+    AGAIN = 4
 
 
 class SequenceEngine(NativeEngine):
@@ -218,6 +219,16 @@ class SequenceEngine(NativeEngine):
             self._setting("whole", 0)
         return loss
 
+    def gather_again(self, samples: int) -> float:
+        """See :class:`~snnc.backends.runtime.engine.RepeatingEngine`."""
+        self._setting("whole", samples)
+        self._setting("gather", Gather.AGAIN)
+        try:
+            return self.session.train_step()
+        finally:
+            self._setting("gather", Gather.ALONE)
+            self._setting("whole", 0)
+
     def change_parameters(self, learning_rate: float) -> None:
         """See :class:`~snnc.backends.runtime.engine.SharingEngine`."""
         self.session.set("lr", np.array([learning_rate], dtype=np.float32))
@@ -289,7 +300,7 @@ class SequenceEngine(NativeEngine):
         needed = predicted_bytes(*sizes, best, self._threads(), self.activity)
         warnings.warn(
             f"{self.description['name']!r} fires more than at the beginning of its training: with checkpoints every {best} steps it needs "
-            f"{needed:,} bytes, and {memory:,} are allowed. Training continues above the bound; a smaller batch or accumulate= needs less.",
+            f"{needed:,} bytes, but {memory:,} are allowed. Training continues above the bound; a smaller batch or accumulate= needs less.",
             UserWarning,
             stacklevel=2,
         )

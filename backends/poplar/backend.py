@@ -90,11 +90,11 @@ class TileBackend(Backend[Own]):
     def prepare(self, graph: Graph, options: Own) -> Graph:
         """Make sparse weights dense if tiles then need less memory for them.
 
-        In mode "drop" they stay sparse, because a dense connection returns gradient only to sent spikes.
+        In training in mode "drop" they stay sparse, because a dense connection returns gradient only to sent spikes.
         """
         from snnc.compiler.passes.fill_sparse import FillSparse
 
-        if options.mode == "drop":
+        if options.mode == "drop" and options.loss is not None:
             return graph
         return FillSparse(trains=options.loss is not None, least=FILLED)(graph)
 
@@ -126,7 +126,7 @@ class TileBackend(Backend[Own]):
         check_normalised(program, options.target)
         if program.steps is None:
             raise StepsNeededError(
-                f"{program.name!r} runs any number of steps, and {options.target} needs to know it; give steps (--steps 100)."
+                f"{program.name!r} runs any number of steps, but {options.target} needs to know it; give steps (--steps 100)."
             )
 
     def plan(self, graph: Graph, program: StepProgram, options: Own) -> PlacedProgram:

@@ -24,7 +24,7 @@ from snnc.backends.poplar.network import PoplarNetwork
 from snnc.backends.poplar.parameters.norms import add_norm, norm_codelets, norm_sets
 from snnc.backends.poplar.parameters.parameters import PACKED_ROWS, WEIGHT_ROWS, add_parameters
 from snnc.backends.poplar.parameters.updates import clips, scaled, update_code, updates_halves
-from snnc.backends.poplar.parts import Assembly, Body, cpp_type
+from snnc.backends.poplar.parts import Assembly, Body, class_name, cpp_type
 from snnc.backends.poplar.schedule import add_clocks, program_values
 from snnc.backends.poplar.streaming import TITLES as ROW_TITLES
 from snnc.backends.poplar.streaming import add_streaming
@@ -125,7 +125,8 @@ def print_files(net: PoplarNetwork, names: Mapping[str, str], context: Body) -> 
 @cache
 def _templates(instruction_bytes: int) -> Environment:
     environment = source_templates()
-    environment.filters |= {"cpp_type": cpp_type, "counts": counts, "code_bytes": partial(code_bytes, instruction_bytes)}
+    environment.filters |= {"cpp_type": cpp_type, "counts": counts, "class_name": class_name}
+    environment.filters |= {"code_bytes": partial(code_bytes, instruction_bytes)}
     return environment
 
 
@@ -315,7 +316,7 @@ def _description(net: PoplarNetwork, digests: dict[str, str]) -> Body:
                 "label": i.label,
                 "tensor": i.id,
                 "shape": list(i.shape),
-                "static": i.static,
+                "static": i.repeated,
                 "used": any(s.owner == i.id for s in net.stores.values()),
             }
             for i in program.inputs

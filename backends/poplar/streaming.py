@@ -1,6 +1,6 @@
 """Emitted code for streaming memory: the arrays of a row, the row's number, and the lines that copy it.
 
-A row holds the initial states of one segment, or its history. A vertex and a copy advance its number, as for iterations.
+A row contains the initial states of one segment, or its history. A vertex and a copy advance its number, as for iterations.
 """
 
 from __future__ import annotations

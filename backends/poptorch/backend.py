@@ -70,7 +70,8 @@ class PopTorchBackend(TileBackend[PopTorchOptions]):
         HalfTargetError
             Weights are requested as float16.
         UnsupportedOnPopTorchError
-            Nesterov's momentum, clipping, a scaled loss, L1 or bounds of parameters, or dropout.
+            Nesterov's momentum, clipping, a scaled loss, L1 or bounds of parameters, dropout, or a random choice of the spikes of a static
+            input.
         """
         from snnc.backends.poptorch.errors import UnsupportedOnPopTorchError
         from snnc.compiler.errors import HalfTargetError
@@ -88,6 +89,11 @@ class PopTorchBackend(TileBackend[PopTorchOptions]):
             raise UnsupportedOnPopTorchError(
                 f"the package's train.py uses the optimisers of PopTorch, which have no {' and no '.join(given)}; leave it out of the "
                 "optimizer, or compile for the machine itself."
+            )
+        if varying := [i.label for i in program.inputs if i.varies]:
+            raise UnsupportedOnPopTorchError(
+                f"the input {varying[0]!r} is the same at every step, but a random choice of its spikes differs from step to step; a "
+                "package takes such an input once. Give drop='lowest', or compile for the machine itself."
             )
         dropped = [info.label for info in program.populations if is_dropout(info.model)]
         if optimizer is not None and dropped:

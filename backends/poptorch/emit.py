@@ -98,7 +98,7 @@ def render(operation: PopartOperation) -> dict[str, str]:
 
 
 def description(operation: PopartOperation, name: str) -> Body:
-    """``network.json``: data for the modules of the package; only this file holds the author's names."""
+    """``network.json``: data for the modules of the package; only this file contains the author's names."""
     program, plan, net = operation.program, operation.plan, operation.net
     kinds = {store.owner: store.kind for store in net.stores.values()}
     return {
@@ -113,7 +113,9 @@ def description(operation: PopartOperation, name: str) -> Body:
             for i in program.inputs
         ],
         "operation_inputs": [g.name for g in operation.given],
-        "operation_outputs": [{"name": o.record, "shape": [plan.batch, plan.steps, *o.shape]} for o in operation.outputs],
+        "operation_outputs": [{"name": o.record, "shape": [plan.batch, plan.steps, *o.shape]} for o in operation.outputs]
+        + [{"name": name, "shape": [numbers]} for name, numbers in operation.counted.items()],
+        "counted": len(operation.counted),
         "outputs": [{"label": o.label, "shape": list(o.shape), **_shown(operation, o)} for o in program.outputs],
         "parameters": [
             {"name": p.name, "label": p.label, "shape": list(p.value.shape), "learned": p.name in operation.learned}

@@ -13,10 +13,10 @@ from snnc.backends.poptorch.errors import UnsupportedOnPopTorchError
 from snnc.backends.poptorch.operation import PopartOperation
 from snnc.backends.poptorch.popart import load_operation, open_operation
 from snnc.backends.runtime.engine import Array, Initial
-from snnc.backends.runtime.errors import NotTrainableError
+from snnc.backends.runtime.errors import NotTrainableError, SpikeLimitError
 from snnc.compiler.ir.plan import Plan
 from snnc.compiler.ir.step_program import StepProgram
-from snnc.compiler.lowering.spike_limits import is_limit_value, limits_of, sent, without_limits
+from snnc.compiler.lowering.spike_limits import LOWEST, is_limit_value, limits_of, sent, without_limits
 
 VERSION = "ipu2"
 """The emulated IPU for machines that no backend opens by name."""
@@ -34,7 +34,7 @@ class PopTorchEngine:
     """
 
     def __init__(self, program: StepProgram, plan: Plan, folder: Path, library: Path) -> None:
-        self._limits = limits_of(program)
+        self._limits, self._dropped = limits_of(program), 0
         self._operation = PopartOperation(without_limits(program), plan, self._limits)
         self._folder = folder
         self._values = {name: np.array(value, dtype=np.float32) for name, value in self._operation.values.items()}
@@ -73,7 +73,8 @@ class PopTorchEngine:
         shown = {i.id: self._sent(i.id, inputs[i.id]) for i in operation.inputs}
         given = {i.id: shown[i.id][0] if i.static else np.swapaxes(shown[i.id], 0, 1) for i in operation.inputs}
         records = self._running.run([(given | self._values)[g.name] for g in operation.given])
-        found = {o.id: np.swapaxes(record, 0, 1) for o, record in zip(operation.outputs, records, strict=True)}
+        found = {o.id: np.swapaxes(record, 0, 1) for o, record in zip(operation.outputs, records, strict=False)}
+        self._dropped += sum(int(counts.view(np.uint32).sum()) for counts in records[len(operation.outputs) :])
         return {
             o.id: found[o.id] if o.id in found else self._shown(inputs, o.source.buffer, o.source.delay) for o in operation.program.outputs
         }
@@ -103,8 +104,8 @@ class PopTorchEngine:
             self._values[name] = np.array(value, dtype=np.float32).reshape(self._values[name].shape)
 
     def counters(self) -> dict[str, int]:
-        """Return no counters: the operation does not return any."""
-        return {}
+        """Return the number of dropped spikes, each counted once for all its readers."""
+        return {"dropped_spikes": self._dropped}
 
     def close(self) -> None:
         """See :class:`~snnc.backends.runtime.engine.Engine`."""
@@ -115,8 +116,15 @@ class PopTorchEngine:
         if f"{name}_in" not in self._limits:
             return array
         capacity, key = self._limits[f"{name}_in"]
+        if key != LOWEST and next(i for i in self._operation.inputs if i.id == name).static:
+            raise SpikeLimitError(
+                f"the input {name!r} is the same at every step, but a package takes it once; a random choice differs from step to step. "
+                "Take drop='lowest', or compile for the machine itself."
+            )
         rows = [sent(row, int(capacity), key, t) for t, row in enumerate(np.asarray(array).reshape(self.steps, self.batch, -1))]
-        return np.stack(rows).reshape(np.shape(array))
+        found = np.stack(rows).reshape(np.shape(array))
+        self._dropped += int(np.count_nonzero(array) - np.count_nonzero(found))
+        return found
 
     def _shown(self, inputs: Mapping[str, Array], buffer: str, delay: int) -> Array:
         """Return the record of an input, `delay` steps late, for an output that reads the input directly."""

@@ -12,7 +12,7 @@ class UnsupportedOnPopTorchError(SnncError):
 
 
 class PopTorchFolderError(SnncError):
-    """A folder holds no package of the PopTorch target."""
+    """A folder contains no package of the PopTorch target."""
 
     code = "SNNC-E431"
 

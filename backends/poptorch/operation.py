@@ -14,6 +14,7 @@ from snnc.backends.poplar.network import PoplarNetwork
 from snnc.backends.poplar.parts import Assembly, Body
 from snnc.backends.poplar.schedule import program_values
 from snnc.backends.poplar.vertices.external import SUM, SUM_TITLE, population_of, sum_for_update
+from snnc.backends.poplar.vertices.relays import counter_name
 from snnc.backends.poptorch.errors import UnsupportedOnPopTorchError
 from snnc.compiler.ir.graph import Array
 from snnc.compiler.ir.plan import Plan
@@ -60,16 +61,16 @@ class PopartOperation:
         target = self.plan.target
         if target.chips & (target.chips - 1):
             raise UnsupportedOnPopTorchError(
-                f"{target.name} has {target.chips} IPUs, and PopTorch takes 1, 2, 4, 8 … for a model; compile for a machine with so many."
+                f"{target.name} has {target.chips} IPUs, but PopTorch accepts 1, 2, 4, 8 … for a model; compile for such a machine."
             )
         if target.chips > 1 and not self.plan.training:
             raise UnsupportedOnPopTorchError(
-                f"the plan spreads the network over {target.chips} IPUs of {target.name}, and a package for inference takes one: nothing "
-                "after the operation lies on the others; give a loss, or compile for one IPU (--target poptorch, or poptorch:bow)."
+                f"the plan spreads the network over {target.chips} IPUs of {target.name}, but a package for inference can use only one, "
+                "because nothing after it is on the others; give a loss, or compile for one IPU (--target poptorch, or poptorch:bow)."
             )
         if self.plan.streamed != "off":
             raise UnsupportedOnPopTorchError(
-                f"the plan keeps {self.plan.streamed} outside the tiles, and a custom operation has only its tiles; compile with "
+                f"the plan stores {self.plan.streamed} outside the tiles, but a custom operation can use only tiles; compile with "
                 "--streaming off, or with a smaller --batch."
             )
 
@@ -106,6 +107,21 @@ class PopartOperation:
     def limited(self) -> tuple[str, ...]:
         """Buffers of populations whose relays choose the spikes to send."""
         return tuple(name for name, store in self.net.stores.items() if store.limited and name in self.limits)
+
+    @cached_property
+    def counted(self) -> dict[str, int]:
+        """Counters of dropped spikes, and how many numbers each has: one for each worker of each relay.
+
+        The host limits the inputs in `limits`, and counts theirs. Other inputs lose the most in the window with the least room.
+        """
+        found: dict[str, int] = {}
+        for name, store in self.net.stores.items():
+            least, numbers = min(store.buses, key=lambda bus: bus.capacity), len(store.buses[0].relays) * self.net.workers
+            if store.limited:
+                found[f"{name}_dropped"] = numbers
+            elif store.kind == "events" and name not in self.limits and least.mode == "drop" and least.capacity < least.width:
+                found[counter_name(self.net, least)] = numbers
+        return found
 
     @cached_property
     def learned(self) -> frozenset[str]:
@@ -198,5 +214,6 @@ def operation_context(operation: PopartOperation) -> Body:
     return {
         "op_inputs": operation.given,
         "op_outputs": [OperationInput(o.record, (plan.batch, plan.steps, *o.shape), o.label) for o in operation.outputs],
+        "op_counts": [OperationInput(name, (numbers,), "dropped spikes") for name, numbers in operation.counted.items()],
         "backward": backward,
     }

@@ -1,4 +1,4 @@
-"""Convolutions as matrix products: each row holds the values of one window."""
+"""Convolutions as matrix products: each row contains the values of one window."""
 
 from __future__ import annotations
 

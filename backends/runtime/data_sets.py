@@ -8,7 +8,7 @@ from typing import Any, Protocol, runtime_checkable
 
 @runtime_checkable
 class BatchedData(Protocol):
-    """Samples that are read batch by batch, as :class:`snnc.data.DataSet`."""
+    """Samples that are read batch by batch, such as those of :class:`snnc.data.DataSet`."""
 
     def __len__(self) -> int:
         """Number of samples."""

@@ -24,13 +24,13 @@ class DataShapeError(SessionError):
 
 
 class DataTypeError(SessionError):
-    """An array holds something other than real numbers, or labels other than integers."""
+    """An array contains something other than real numbers, or labels other than integers."""
 
     code = "SNNC-E504"
 
 
 class DataNotFiniteError(SessionError):
-    """An array holds NaN or infinite values."""
+    """An array contains NaN or infinite values."""
 
     code = "SNNC-E505"
 
@@ -78,7 +78,7 @@ class ClosedError(SessionError):
 
 
 class WeightsError(SessionError):
-    """A set of weights lacks parameters, or holds some that the network does not have."""
+    """A set of weights lacks parameters, or has some that the network does not have."""
 
     code = "SNNC-E513"
 
@@ -120,7 +120,7 @@ class TrainingOptionError(SessionError):
 
 
 class GradientWindowError(SessionError):
-    """A gradient window of a session is empty or outside the compiled one, or the program was compiled without."""
+    """A gradient window of a session is empty or outside the compiled one, or the program was compiled without one."""
 
     code = "SNNC-E596"
 
@@ -156,7 +156,7 @@ class UnsharedTargetError(SessionError):
 
 
 class ShareError(SessionError):
-    """A batch holds fewer samples than there are processes."""
+    """A batch contains fewer samples than there are processes."""
 
     code = "SNNC-E548"
 
@@ -180,13 +180,13 @@ class UnfinishedTrainingError(SessionError):
 
 
 class ResumeError(SessionError):
-    """A training cannot be resumed: it was run with other settings or data, or the file does not hold its position."""
+    """A training run cannot be resumed: it was run with other settings or data, or the file does not contain its position."""
 
     code = "SNNC-E537"
 
 
 class CheckpointError(SessionError):
-    """A checkpoint of a training cannot be written."""
+    """A checkpoint of a training run cannot be written."""
 
     code = "SNNC-E538"
 
@@ -198,13 +198,13 @@ class CheckpointIntervalError(SessionError):
 
 
 class BatchesError(SessionError):
-    """The iterable of a training's batches yields none, yields them only once, or yields other things than pairs of samples and labels."""
+    """The iterable of a training run's batches yields none, yields them only once, or yields other items than pairs (samples, labels)."""
 
     code = "SNNC-E570"
 
 
 class LabelsMissingError(SessionError):
-    """There are samples without labels, or labels in addition to batches that hold their own."""
+    """There are samples without labels, or labels in addition to batches that have their own."""
 
     code = "SNNC-E571"
 

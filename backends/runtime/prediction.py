@@ -43,7 +43,7 @@ def scores(program: StepProgram, output: OutputInfo, record: Array) -> Array:
 
 
 def check_training_targets(program: StepProgram, targets: Array, count: int, steps: int) -> None:
-    """Refuse targets that the loss cannot compare with sequences of so many steps; see :func:`check_labels`."""
+    """Refuse targets that the loss cannot compare with sequences of a given length; see :func:`check_labels`."""
     if plain_classes(program.loss) or not isinstance(program.loss, Composed):
         check_labels(program, targets, count)
     else:
@@ -57,7 +57,7 @@ def classes_of(program: StepProgram, targets: Array) -> Array:
 
 
 def scores_by_length(program: StepProgram, record: Array, targets: Array, found: Array) -> Array:
-    """Return the scores of records [T, B, n] over the steps that their targets count, where these have lengths; else those `found`."""
+    """Return the scores of records [T, B, n] over the steps that their targets count, if these have lengths; else return `found`."""
     loss = program.loss
     return loss.scores(record, targets[:, -1].astype(np.int64)) if isinstance(loss, Composed) and loss.lengths else found
 
@@ -75,7 +75,7 @@ def class_targets(program: StepProgram, targets: Array, output: str | None = Non
         return targets
     if loss.targets != "class" or targets.ndim != 2 or targets.shape[1] != 2:
         raise DataTypeError(
-            f"the loss compares with {loss.targets}, and the targets have shape {list(targets.shape)}: there is no share of right classes. "
+            f"the loss compares with {loss.targets}, but the targets have shape {list(targets.shape)}: there is no share of right classes. "
             "The loss on validation data is what fit(validation=…) reports."
         )
     return classes_of(program, targets)

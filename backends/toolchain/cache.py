@@ -20,9 +20,9 @@ from snnc.compiler.files.cache import cache_dir, reporting_write_errors
 from snnc.compiler.files.ownership import fault_of
 
 DIGEST_FILE: Final = ".digest"
-"""Name of the file that holds the digest."""
+"""Name of the file with the digest."""
 SETTLED: Final = 1_000_000_000
-"""Nanoseconds after a change from which on a further change has another time stamp, on any file system."""
+"""Nanoseconds after which, on any file system, a second change of a file has a different time stamp than the first."""
 
 
 def cached_file(name: str, file: str, build: Callable[[Path], None]) -> Path:
@@ -31,7 +31,7 @@ def cached_file(name: str, file: str, build: Callable[[Path], None]) -> Path:
     Parameters
     ----------
     name
-        Holds a digest of everything that the file depends on.
+        Contains a digest of everything on which the file depends.
     file
         Path of the file in that folder; `build` may leave other files there too.
     build

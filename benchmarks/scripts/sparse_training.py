@@ -13,7 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 import tempfile
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +24,7 @@ from sparse_data import KINDS, SECONDS, WORDS, strokes, write_words
 import snnc
 
 STEPS, BATCH, TEST = 50, 48, 480
-WIDTHS = (1024, 512, 256)
-HIDDEN = tuple(f"hidden{number}" for number in range(1, len(WIDTHS) + 1))
+HIDDEN = ("hidden1", "hidden2", "hidden3")
 WIDE, NARROW = -99.0, -0.1
 """The compiled window shuts out no neuron, but is a bound: so dropped spikes take no gradient, as in the published code."""
 
@@ -57,6 +56,10 @@ class Setting:
     pressure: float = 3.0
     rate: str = "0.001"
     validation: bool = False
+    widths: tuple[int, ...] = (1024, 512, 256)
+    samples: int = 960
+    balanced: bool = False
+    """Whether all hidden layers send equally many spikes, in sum those of the share; else each sends the share of its neurons."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,11 +88,11 @@ def data_of(name: str, samples: int, test_seed: int) -> Data:
     return Data(*found, WORDS)
 
 
-def network(inputs: int, classes: int, seed: int) -> snnc.Network:
+def network(inputs: int, classes: int, seed: int, widths: tuple[int, ...]) -> snnc.Network:
     """Four layers of weights; neurons reset to 0, as the published ones do."""
     net = snnc.Network("sparse", seed=seed)
     before = net.input(inputs)
-    for name, width in zip(HIDDEN, WIDTHS, strict=True):
+    for name, width in zip(HIDDEN, widths, strict=True):
         layer = net.population(width, snnc.LIF(0.95, reset="zero"), name=name)
         net.connect(before, layer, snnc.Dense())
         before = layer
@@ -97,17 +100,25 @@ def network(inputs: int, classes: int, seed: int) -> snnc.Network:
     return net
 
 
+def shares_of(share: float, setting: Setting) -> dict[str, float]:
+    """Return the share of its neurons that each hidden layer may send."""
+    each = share * sum(setting.widths) / len(setting.widths)
+    return {name: each / width if setting.balanced else share for name, width in zip(HIDDEN, setting.widths, strict=True)}
+
+
 def train(training: Training, seed: int, data: Data, setting: Setting) -> dict[str, Any]:
     """Return the test accuracy after each epoch, and the mean number of dropped spikes of a sample and step."""
-    net: Any = network(data.x.shape[2], data.classes, seed)
+    net: Any = network(data.x.shape[2], data.classes, seed, setting.widths)
     if training.fluctuating:
         net = snnc.initialise(net, snnc.FluctuationDriven(rate=0.01, xi=2, steps=STEPS), data=data.x[:BATCH].swapaxes(0, 1), seed=seed)
     loss, share = snnc.losses.CrossEntropy("mean membrane"), training.share
     limits: dict[str, Any] = {}
     if share is not None:
-        limits = {"mode": "drop", "capacity": dict.fromkeys(HIDDEN, snnc.Share(100 * share)), "gradient_window": WIDE}
-        for name in HIDDEN:
-            loss = loss + (setting.pressure / share) * snnc.losses.Upper(share, name)
+        shares = shares_of(share, setting)
+        capacity = {name: snnc.Share(100 * own) for name, own in shares.items()}
+        limits = {"mode": "drop", "capacity": capacity, "gradient_window": WIDE}
+        for name, own in shares.items():
+            loss = loss + (setting.pressure / own) * snnc.losses.Upper(own, name)
     chosen = {"loss": loss, "optimizer": snnc.Adam(1e-3), "surrogate": "superspike", "steps": STEPS, "threads": 1, **limits}
     found: list[float] = []
     with snnc.compile(net, "cpu", **chosen) as session:
@@ -134,7 +145,12 @@ def runs(path: Path | None) -> dict[Run, dict[str, Any]]:
     """Return the runs that a file holds; one that names no setting has the default one."""
     lines = path.read_text(encoding="utf-8").splitlines() if path is not None and path.exists() else []
     found = map(json.loads, lines)
-    return {(run["data"], run["training"], run["seed"], Setting(**run.get("setting", {}))): run for run in found}
+    return {(run["data"], run["training"], run["seed"], setting_of(run.get("setting", {}))): run for run in found}
+
+
+def setting_of(kept: dict[str, Any]) -> Setting:
+    """Read the setting of a kept run."""
+    return replace(Setting(**kept), widths=tuple(kept.get("widths", Setting.widths)))
 
 
 def main() -> None:
@@ -145,12 +161,14 @@ def main() -> None:
     parser.add_argument("--rate", default="0.001", help="learning rate of Adam, or a schedule: linear:0.002,0,epochs=10")
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2, 3, 4])
     parser.add_argument("--samples", type=int, default=960)
+    parser.add_argument("--widths", type=int, nargs=3, default=list(Setting.widths), help="neurons of each hidden layer")
     parser.add_argument("--only", choices=tuple(TRAININGS), nargs="+", default=list(TRAININGS))
+    parser.add_argument("--balanced", action="store_true", help="hidden layers send equally many spikes, not equal shares")
     parser.add_argument("--validation", action="store_true", help="measure on samples that are not those of the test, for choices")
     parser.add_argument("--results", type=Path)
     parser.add_argument("--plot", type=Path)
     chosen = parser.parse_args()
-    setting = Setting(chosen.epochs, chosen.pressure, chosen.rate, chosen.validation)
+    setting = Setting(chosen.epochs, chosen.pressure, chosen.rate, chosen.validation, tuple(chosen.widths), chosen.samples, chosen.balanced)
     done = runs(chosen.results)
     data = data_of(chosen.data, chosen.samples, 3 if chosen.validation else 2)
     for seed in chosen.seeds:

@@ -87,13 +87,13 @@ def _check(folder: Path) -> None:
 
     where, why = (real, fault) if fault is not None else above or (real, "")
     raise UnsafeCacheError(
-        f"snnc executes files in {str(folder)!r}, and {str(where)!r} {why}; make it your own and private (chown, chmod go-w), "
+        f"snnc executes files in {str(folder)!r}, but {str(where)!r} {why}; make it your own and private (chown, chmod go-w), "
         "or name a folder of your own: SNNC_CACHE=FOLDER."
     )
 
 
 def _is_cache(folder: Path) -> bool:
-    """Return whether a folder holds only a cache of snnc; a folder with other uses keeps its permissions."""
+    """Return whether a folder contains only a cache of snnc; a folder with other uses keeps its permissions."""
     return all(entry.name.removeprefix(".").startswith(_OWN_ENTRIES) for entry in os.scandir(folder))
 
 

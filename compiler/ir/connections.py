@@ -42,7 +42,7 @@ class PopulationLink:
 
 
 def links(graph: Graph, ports: PortMap) -> tuple[PopulationLink, ...]:
-    """Find all connections, by insertion of their targets and edges."""
+    """Find all connections, in the order in which their targets and edges were inserted."""
     return tuple(link for name, _ in graph.of_type(Population) for edge in graph.incoming(name) for link in _resolved(graph, ports, edge))
 
 

@@ -69,18 +69,27 @@ class Buffer:
 
 @dataclass(frozen=True, eq=False)
 class InputInfo:
-    """A network input; `layout` is the layout in the model's file; a static input is the same at every step."""
+    """A network input; `layout` is the layout in the model's file; a static input is the same at every step.
+
+    `varies`: what is sent of it is chosen at random, so it differs from step to step.
+    """
 
     id: str
     label: str
     shape: Shape
     kind: Kind
     layout: FileLayout
+    varies: bool = field(default=False, metadata={"optional": True})
 
     @property
     def static(self) -> bool:
         """True if the file gives no time axis."""
         return self.layout.time_axis is None
+
+    @property
+    def repeated(self) -> bool:
+        """True if a machine receives it once, and sends the same at every step."""
+        return self.static and not self.varies
 
 
 @dataclass(frozen=True, eq=False)

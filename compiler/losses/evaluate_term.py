@@ -130,7 +130,7 @@ def _of_steps(term: Term, output: Reals, lengths: Lengths, targets: BatchTargets
 
 
 def _wanted_of_steps(term: Term, output: Reals, targets: BatchTargets) -> Reals:
-    """Return the targets of every step, broadcast to [T, B, n]; NaN where they do not count."""
+    """Return the targets of every step, broadcast to [T, B, n]; NaN for targets that do not count."""
     match targets.kind:
         case "values":
             return np.broadcast_to(targets.values.astype(output.dtype), output.shape)

@@ -42,7 +42,7 @@ class ScaleState:
     skipped: int = 0
 
     def count(self, rule: LossScale, *, finite: bool) -> None:
-        """Count an update; `finite` says whether its gradients were."""
+        """Count an update; `finite`: whether its gradients were finite."""
         self.skipped += not finite
         if not rule.dynamic:
             return

@@ -1,4 +1,4 @@
-"""A term of a composed loss: a statistic of outputs over time, and a criterion that compares it with targets or stands alone.
+"""A term of a composed loss: a statistic of outputs over time, and a criterion that compares it with targets or needs none.
 
 Targets of a sequence of T steps, for n outputs:
 
@@ -70,7 +70,7 @@ class Term:
         if self.statistic not in STATISTICS:
             raise UnknownLossError(f"the statistic {self.statistic!r} of a loss is not known; it is one of {', '.join(STATISTICS)}.")
         if self.inverse not in get_args(Inverse):
-            raise UnknownLossError(f"inverse is {self.inverse!r}; it is one of {', '.join(get_args(Inverse))}.")
+            raise UnknownLossError(f"inverse is {self.inverse!r}; it must be one of {', '.join(get_args(Inverse))}.")
         if not all(math.isfinite(number) for number in (self.weight, self.on, self.off)):
             raise UnknownLossError(f"a number of a loss is not finite: weight {self.weight}, on {self.on}, off {self.off}.")
         if self.squares_counts and not (0 <= self.on <= 1 and 0 <= self.off <= 1):

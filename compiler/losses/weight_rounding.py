@@ -1,7 +1,7 @@
 """How the update of a weight that is stored as float16 is rounded: defined only here, and the same bit for bit on every target.
 
 The update is computed in float32 and then rounded to the nearest float16 number, or at random to one of the two neighbouring numbers, with
-probabilities that preserve the mean. The random number of a weight follows from a counter alone (Salmon et al. 2011, DOI
+probabilities that preserve the mean. The random number of a weight depends only on a counter (Salmon et al. 2011, DOI
 10.1145/2063384.2063405): the seed, the parameter, the update and the position of the weight in the array, mixed by ``lowbias32``
 (C. Wellons 2018, "Prospecting for hash functions", public domain). The numbers do not depend on the order in which they are computed.
 An IPU can round at random in hardware, but the state of its generator depends on the order of instructions, so its results cannot be
@@ -25,7 +25,7 @@ LARGEST: Final = float(np.finfo(np.float16).max)
 NORMAL: Final = float(np.finfo(np.float16).tiny)
 """The smallest number with all eleven significant bits; below it, float16 numbers are multiples of 2^-24."""
 REMAINDER: Final = "remainder"
-"""Name of the array that holds the remainders of rounding, beside the moments of the optimiser."""
+"""Name of the array with the remainders of rounding; it is stored with the moments of the optimiser."""
 
 Words: TypeAlias = npt.NDArray[np.uint32]
 Floats: TypeAlias = npt.NDArray[np.float32]
@@ -50,7 +50,7 @@ class WeightRounding:
         from snnc.compiler.errors import HalfNumbersError
 
         if self.kind not in ("nearest", "stochastic", "master"):
-            raise HalfNumbersError(f"the rounding of weights is {self.kind!r}; it is nearest, stochastic or master.")
+            raise HalfNumbersError(f"the rounding of weights is {self.kind!r}; it must be nearest, stochastic or master.")
 
 
 def mixed(numbers: Words) -> Words:

@@ -33,7 +33,7 @@ class HalfNumbers:
 
     def __post_init__(self) -> None:
         if self.weights is not None and self.weights not in ROUNDINGS:
-            raise HalfNumbersError(f"weights of half is {self.weights!r}; it is None or one of {', '.join(ROUNDINGS)}.")
+            raise HalfNumbersError(f"weights of half is {self.weights!r}; it must be None or one of {', '.join(ROUNDINGS)}.")
         if not (self.weights or self.pasts or self.deltas):
             raise HalfNumbersError(f"half names no numbers; give some of {', '.join(KINDS)}, or leave it out.")
 
@@ -59,7 +59,7 @@ def parse_half(half: str | HalfNumbers | None) -> HalfNumbers | None:
         name, colon, how = word.partition(":")
         if name in names or name not in KINDS or (colon and (name != "weights" or how not in ROUNDINGS)):
             raise HalfNumbersError(
-                f"half is {half!r}, and {word!r} cannot be read; give some of {', '.join(KINDS)}, each once, separated by commas, and "
+                f"half is {half!r}, but {word!r} cannot be read; give some of {', '.join(KINDS)}, each once, separated by commas, and "
                 f"after weights perhaps how their updates are rounded: weights:{', weights:'.join(ROUNDINGS)}."
             )
         names.append(name)

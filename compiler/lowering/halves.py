@@ -1,28 +1,30 @@
-"""Numbers that a program stores as float16 if its precision asks for it. Sums and running states are float32.
+"""Numbers that a program stores as float16 if its precision requires it. Sums and running states are float32.
 
-By default a program that trains rounds its history. A program that only runs has no history, and rounds the weights of its dense
+By default a program that trains rounds its history. A program that only runs has no history, and rounds the weights of its
 connections. Weights that are updated stay float32 unless float16 is requested for them: an update below half a unit in the last place is
-lost, rounded at random, or stored beside the weight (:mod:`snnc.compiler.losses.weight_rounding`).
+lost, rounded at random, or stored with the weight (:mod:`snnc.compiler.losses.weight_rounding`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 import numpy as np
 
 from snnc.compiler.errors import HalfNumbersError, HalfRangeError, NothingRoundedError
 from snnc.compiler.ir.plan import Precision
 from snnc.compiler.ir.step_operations import BackwardOp, DenseInputGradient, InputGradient
-from snnc.compiler.ir.step_program import ConnectionInfo, Parameter, StepProgram
+from snnc.compiler.ir.step_program import ConnectionInfo, ConnectionKind, Parameter, StepProgram
 from snnc.compiler.losses.weight_rounding import LARGEST, WeightRounding
 from snnc.compiler.lowering.half_numbers import HalfNumbers, half_text
 
 Half: TypeAlias = Literal["history", "weights", "deltas"]
-"""``"history"``: states and values of all steps that the adjoint reads; ``"weights"``: those of dense connections; ``"deltas"``: the values
-that their sources read from their targets in the backward pass."""
+"""``"history"``: states and values of all steps that the adjoint reads; ``"weights"``: those of :data:`ROUNDED_KINDS`; ``"deltas"``: the
+values that sources of dense connections read from their targets in the backward pass."""
+ROUNDED_KINDS: Final[frozenset[ConnectionKind]] = frozenset(("dense", "sparse", "convolution", "one_to_one"))
+"""Connections whose weights may be float16; a weight that all neurons share, a factor of a scale and a bias are few, and stay float32."""
 
 
 def halves_of(precision: Precision, half: HalfNumbers | None = None, *, trains: bool) -> tuple[Half, ...]:
@@ -57,12 +59,12 @@ def check_halves(half: Collection[Half], program: StepProgram) -> None:
     Raises
     ------
     NothingRoundedError
-        No state can be stored as float16, or no connection is dense.
+        No state can be stored as float16, or no connection has such weights.
     """
     if "history" in half:
         check_past(any(p.kernel.rounded for p in program.populations), program)
     if "weights" in half:
-        check_dense(program)
+        check_weights(program)
     if "deltas" in half and not any(isinstance(op, DenseInputGradient) and op.half for op in program.backward):
         raise NothingRoundedError(
             f"{program.name!r} has no dense connection that sends a gradient back from a target from which no other kind of connection "
@@ -71,7 +73,7 @@ def check_halves(half: Collection[Half], program: StepProgram) -> None:
 
 
 def half_deltas(program: StepProgram) -> tuple[BackwardOp, ...]:
-    """Return the backward operations with deltas rounded to float16 where dense connections alone send them back."""
+    """Return the backward operations with deltas rounded to float16 if only dense connections send them back."""
     others = {op.target for op in program.backward if isinstance(op, InputGradient) and not isinstance(op, DenseInputGradient)}
     return tuple(
         replace(op, half=True) if isinstance(op, DenseInputGradient) and op.target not in others else op for op in program.backward
@@ -93,8 +95,23 @@ def check_past(found: bool, program: StepProgram) -> None:
         )
 
 
+def check_weights(program: StepProgram) -> None:
+    """Refuse to round weights in a program without any.
+
+    Raises
+    ------
+    NothingRoundedError
+        No connection has weights that are rounded.
+    """
+    if not rounded_weights(program.parameters, program.connections):
+        raise NothingRoundedError(
+            f"{program.name!r} has no dense, sparse, convolution or one-to-one connection with a weight for each neuron, and only their "
+            "weights are rounded; leave precision or half out."
+        )
+
+
 def check_dense(program: StepProgram) -> None:
-    """Refuse to round the weights of dense connections in a program without any.
+    """Refuse a precision that only products of dense connections have in a program without any.
 
     Raises
     ------
@@ -103,12 +120,18 @@ def check_dense(program: StepProgram) -> None:
     """
     if not any(connection.kind == "dense" for connection in program.connections):
         raise NothingRoundedError(
-            f"{program.name!r} has no dense connection, and only weights of dense connections are rounded; leave precision or half out."
+            f"{program.name!r} has no dense connection, but only weights of dense connections are rounded; leave precision out."
         )
 
 
+def rounded_weights(parameters: Mapping[str, Parameter], connections: Iterable[ConnectionInfo]) -> list[str]:
+    """Return the parameters that are weights of :data:`ROUNDED_KINDS`, once each."""
+    found = dict.fromkeys(c.weight for c in connections if c.kind in ROUNDED_KINDS and c.weight is not None)
+    return [weight for weight in found if parameters[weight].value.size > 1]
+
+
 def half_weights(parameters: Mapping[str, Parameter], connections: Iterable[ConnectionInfo]) -> dict[str, Parameter]:
-    """Return `parameters` with the weights of dense connections rounded to float16.
+    """Return `parameters` with the weights of connections rounded to float16.
 
     Raises
     ------
@@ -116,12 +139,12 @@ def half_weights(parameters: Mapping[str, Parameter], connections: Iterable[Conn
         A weight exceeds the range of float16.
     """
     found = dict(parameters)
-    for weight in {c.weight for c in connections if c.kind == "dense" and c.weight is not None}:
+    for weight in rounded_weights(parameters, connections):
         parameter = found[weight]
         largest = float(np.abs(parameter.value).max())
         if largest > LARGEST:
             raise HalfRangeError(
-                f"{parameter.label} has a weight of {largest:g}, and the largest float16 number is {LARGEST:g}; leave precision out, or "
+                f"{parameter.label} has a weight of {largest:g}, but the largest float16 number is {LARGEST:g}; leave precision out, or "
                 "scale the weights."
             )
         found[weight] = replace(parameter, value=parameter.value.astype(np.float16).astype(np.float32), half=True)

@@ -305,6 +305,9 @@ def _add_limits(draft: _Draft, forward: list[ForwardOp]) -> None:
         capacity = draft.limit.of(labels[source], size(draft.buffers[source].shape))
         for name, value in ({} if capacity is None else limit_values(draft.limit, source, capacity)).items():
             draft.parameter(name, name, value, learnable=False)
+        if capacity is not None and draft.limit.policy == "random":
+            # A random choice differs from step to step, also of an input that is the same at all of them.
+            draft.inputs = [replace(i, varies=True) if i.static and source == f"{i.id}_in" else i for i in draft.inputs]
 
 
 def _connect(draft: _Draft, link: PopulationLink, port: int) -> ConnectionInfo:

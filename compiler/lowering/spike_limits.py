@@ -70,7 +70,7 @@ class LimitOptions(Protocol):
 
 
 def limit_of(options: LimitOptions) -> SpikeLimit | None:
-    """Return the limit that options ask for; None if nothing is dropped."""
+    """Return the limit that options request; None if nothing is dropped."""
     if options.mode != "drop" or options.capacity is None:
         return None
     return SpikeLimit(options.capacity, options.drop, options.seed)

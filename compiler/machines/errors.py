@@ -18,7 +18,7 @@ class TargetFileError(SnncError):
 
 
 class UnknownTargetKeyError(SnncError):
-    """A target file holds an unknown key."""
+    """A target file contains an unknown key."""
 
     code = "SNNC-E303"
 
@@ -36,7 +36,7 @@ class TargetValueError(SnncError):
 
 
 class LinksError(SnncError):
-    """A wire in a target file joins chips that do not exist, a chip with itself, or has no links."""
+    """A wire in a target file joins chips that do not exist or a chip with itself, or has no links."""
 
     code = "SNNC-E330"
 

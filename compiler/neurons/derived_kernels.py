@@ -102,7 +102,7 @@ def from_data(data: dict[str, Any]) -> Kernel:
     Raises
     ------
     EquationError
-        Code holds more than assignments, or assignments that are too long.
+        Code contains more than assignments, or assignments that are too long.
     KeyError, TypeError
         The data are not those of a kernel.
     """

@@ -21,7 +21,7 @@ class CapacityError(SnncError):
 
 
 class NoScheduleError(SnncError):
-    """A cycle of connections holds no delay, so no interval gives every population its inputs in time."""
+    """A cycle of connections contains no delay, so no interval gives every population its inputs in time."""
 
     code = "SNNC-E312"
 
@@ -101,7 +101,7 @@ class TooBigError(SnncError):
 
 
 class HopelessError(TooBigError):
-    """The outputs of a sequence alone need many times the available memory, so no search is made."""
+    """The outputs of a sequence by themselves need many times the available memory, so no search is made."""
 
     code = "SNNC-E263"
 

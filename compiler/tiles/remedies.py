@@ -97,7 +97,7 @@ class TriedRemedy:
 
     @property
     def knob(self) -> Knob:
-        """Its description."""
+        """The remedy as an option with its result, for messages."""
         return Knob(self.options, self.result.bytes, self.result.fits, self.result.chips, self.exact)
 
 
@@ -132,7 +132,7 @@ class _Tries:
         return TriedRemedy(options, request, self.attempt(request, quick=True))
 
     def all(self) -> Iterator[TriedRemedy]:
-        """Try every option alone, those with quick plans first."""
+        """Try every option by itself, those with quick plans first."""
         if self.request.recompute != "auto" and self.request.network.training:
             yield self._try(replace(self.request, recompute="auto"), ("--recompute", "auto"))
         if self.request.streaming != "auto" and self.request.network.training:

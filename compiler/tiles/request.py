@@ -154,15 +154,15 @@ def check_options(target: Target, *, steps: int, batch: int, chips: int | None, 
     """
     for name, value in (("steps", steps), ("batch", batch)):
         if value < 1:
-            raise MappingOptionError(f"{name} is {value}; it is 1 or more.")
+            raise MappingOptionError(f"{name} is {value}; it must be 1 or more.")
     if chips is not None and not 1 <= chips <= target.chips:
         raise MappingOptionError(f"chips is {chips}; the target {target.name} has 1 to {target.chips}.")
     if mode not in ("exact", "drop"):
-        raise MappingOptionError(f"mode is {mode!r}; it is 'exact' or 'drop'.")
+        raise MappingOptionError(f"mode is {mode!r}; it must be 'exact' or 'drop'.")
     if gradients not in ("auto", "dense", "windowed"):
-        raise MappingOptionError(f"gradients is {gradients!r}; it is 'auto', 'dense' or 'windowed'.")
+        raise MappingOptionError(f"gradients is {gradients!r}; it must be 'auto', 'dense' or 'windowed'.")
     if recompute not in ("auto", "off") and (isinstance(recompute, bool) or not isinstance(recompute, int) or recompute < 1):
-        raise MappingOptionError(f"recompute is {recompute!r}; it is 'auto', 'off', or the iterations of a segment, 1 or more.")
+        raise MappingOptionError(f"recompute is {recompute!r}; it must be 'auto', 'off', or the iterations of a segment, 1 or more.")
 
 
 def check_streaming(target: Target, streaming: str) -> None:
@@ -175,7 +175,7 @@ def check_streaming(target: Target, streaming: str) -> None:
     """
     known = ("auto", "off", "inputs", "boundaries", "history")
     if streaming not in known:
-        raise MappingOptionError(f"streaming is {streaming!r}; it is {', '.join(known[:-1])} or {known[-1]}.")
+        raise MappingOptionError(f"streaming is {streaming!r}; it must be {', '.join(known[:-1])} or {known[-1]}.")
     if streaming in ("boundaries", "history") and target.streaming is None:
         raise MappingOptionError(
             f"streaming is {streaming!r}, but the target {target.name} defines no streaming memory; add a section [streaming] to its file."
@@ -183,7 +183,7 @@ def check_streaming(target: Target, streaming: str) -> None:
 
 
 def check_length(network: MappedNetwork, target: Target, steps: int, batch: int) -> None:
-    """Refuse sequences whose outputs alone, which tiles keep for all steps, are many times the tiles' memory.
+    """Refuse sequences whose outputs, which tiles store for all steps, are many times as large as the tiles' memory.
 
     The time that a search takes grows with steps and samples, so this comes first.
 

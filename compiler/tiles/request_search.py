@@ -33,7 +33,7 @@ PART: Final = 0.5
 
 
 def fitting_searches(request: MappingRequest, strategy: str, placer: Placer | None, *, quick: bool = False) -> list[Search]:
-    """Search without packed rows of weights and, where nothing fits, with them."""
+    """Search without packed rows of weights and, if nothing fits, with them."""
     found = _without_packing(request, strategy, placer, quick=quick)
     if any_fits(found) or strategy != SNNC or not _may_pack(request):
         return found

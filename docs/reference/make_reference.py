@@ -11,7 +11,7 @@ import typer
 
 import snnc
 from snnc.backends.registry import BACKENDS
-from snnc.checks.training_cells import HIDDEN, loss_rows, optimizer_rows, refusal, schedule_rows
+from snnc.checks.training_cells import HIDDEN, loss_rows, optimizer_rows, precision_rows, refusal, schedule_rows
 from snnc.cli.main import make_app
 from snnc.compiler.errors import SnncError
 from snnc.options.table import RULES, taken_by
@@ -28,10 +28,10 @@ LEVELS = {
 }
 ERRORS = """# Errors
 
-For users who met an error code: this page lists all codes and their meaning.
+For users who encounter an error code: this page lists all codes and their meaning.
 
-Every error that a user can repair has a class of its own and a code that never changes. The command line prints it as one line on stderr,
-`error: SNNC-E111: …`, and exits with 2 (with 3 where a tool is missing from the machine). Programs catch `snnc.SnncError` or one of its
+Every error that a user can repair has its own class and a code that never changes. The command line prints it as one line on stderr,
+`error: SNNC-E111: …`, and exits with 2 (with 3 if a tool is missing from the machine). Programs catch `snnc.SnncError` or one of its
 subclasses. The message says what is wrong, where, the numbers, and what helps. `SNNC_DEBUG=1` adds a traceback.
 
 This page is written by `make_reference.py`; a test compares it with the classes.
@@ -67,7 +67,7 @@ This page is written by `make_reference.py` from the table that also checks the 
 
 TRAINING = """# Losses, optimisers and schedules on targets
 
-For users who train: this page lists the [losses](../howto/losses.md), [optimisers](../howto/optimizers.md) and learning rates that each target accepts. Each row is
+For users who train: this page lists the [losses](../howto/losses.md), [optimisers](../howto/optimizers.md), learning rates and precisions that each target accepts. Each row is
 the text for the command line. **yes**: values, gradients and updates agree with those of the target `reference` to 1e-5, which agree with those of
 PyTorch and snnTorch to 1e-4. A code: the target refuses it before anything is built, for the reason given below the table.
 
@@ -79,6 +79,10 @@ session of it runs the network and refuses `fit` ([SNNC-E510](errors.md)).
 
 """
 
+
+PRECISION = """**yes**: the program stores these numbers as 16 bits ([which layers and numbers](../howto/half-precision.md)). With `half=`, the targets that
+accept a row round at the same places as `reference`; `precision=` alone rounds other numbers on `cuda` than on machines.
+"""
 
 PEERS = "snnc.benchmarks.cpu.engines."
 """Modules that import other frameworks; they define no errors, nor do those that import PyTorch."""
@@ -165,13 +169,17 @@ def training_page() -> str:
     lines += [_training_row(graph, text, text, "sgd:0.1", reasons) for text in loss_rows()]
     lines += ["", "## Optimisers and their settings", "", f"| optimizer | {' | '.join(heads)} |", "|---" * (len(heads) + 1) + "|"]
     lines += [_training_row(graph, text, "ce_count", text, reasons) for text in optimizer_rows()]
+    lines += ["", "## Precision", "", PRECISION, f"| precision | {' | '.join(heads)} |", "|---" * (len(heads) + 1) + "|"]
+    lines += [_training_row(graph, text, "ce_count", "sgd:0.1", reasons, text) for text in precision_rows()]
     lines += ["", "Reasons:", "", *(f"- `{code}`: {text}" for text, code in reasons.items())]
     lines += ["", "## Schedules", "", "Every target whose session trains accepts every schedule, and `fit(accumulate=…)`:", ""]
     return "\n".join([*lines, *(f"- `{text}`" for text in schedule_rows())]) + "\n"
 
 
-def _training_row(graph: object, shown: str, loss: str, optimizer: str, reasons: dict[str, str]) -> str:
-    found = [refusal(backend, graph, loss, optimizer, 5) for backend in BACKENDS]
+def _training_row(
+    graph: object, shown: str, loss: str, optimizer: str, reasons: dict[str, str], precision: str = "precision=float32"
+) -> str:
+    found = [refusal(backend, graph, loss, optimizer, 5, precision) for backend in BACKENDS]
     for error in found:
         if error is not None:
             reasons[error.text] = error.code

@@ -36,7 +36,7 @@ class CalibrationShapeError(Ann2SnnError):
 
 
 class CalibrationValueError(Ann2SnnError):
-    """Sample data hold NaN, infinity or no real numbers."""
+    """Sample data contain NaN, infinity or no real numbers."""
 
     code = "SNNC-E255"
 

@@ -60,7 +60,7 @@ def read_relu_network(path: Path) -> ReluNetwork:
     Raises
     ------
     AlreadySpikingError
-        The file holds a spiking network.
+        The file contains a spiking network.
     NoSpikingFormError
         A layer cannot be converted; the message names its node.
     BatchAxisError
@@ -77,7 +77,7 @@ def read_relu_network(path: Path) -> ReluNetwork:
 
 
 def recognise(path: Path, *, compare: bool = True) -> ReluNetwork:
-    """Read a file as a ReLU network only; errors as :func:`read_relu_network`.
+    """Read a file, accepting only ReLU networks; raises the errors of :func:`read_relu_network`.
 
     With `compare`, the network and the file are run on random samples and have to agree.
     """

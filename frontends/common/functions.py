@@ -1,4 +1,4 @@
-"""The functions of the equation language and reductions, with their NumPy meaning."""
+"""The functions of the equation language, and reductions, as NumPy functions."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def apply(op: str, *arrays: Array) -> Array:
 
 
 def summary(kind: str, x: Array, axes: tuple[int, ...]) -> Array:
-    """Return the "sum", "mean", "max" or "min" of `x` over `axes`, which stay with size 1."""
+    """Return the "sum", "mean", "max" or "min" of `x` over `axes`, which are kept with size 1."""
     match kind:
         case "sum":
             return np.asarray(x.sum(axes, keepdims=True))

@@ -22,7 +22,7 @@ _PATTERNS: Final = (0b0, 0b1, 0b10, 0b101, 0b110, 0b11111)
 
 @dataclass(frozen=True, eq=False)
 class Facts:
-    """Properties of a recognised neuron; arrays hold one value per neuron.
+    """Properties of a recognised neuron; arrays contain one value per neuron.
 
     Parameters
     ----------

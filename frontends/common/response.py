@@ -31,7 +31,7 @@ class NotLinearError(Exception):
 
 @dataclass(eq=False)
 class Oracle:
-    """Decides spikes: equal arguments get equal answers, a new argument gets the next bit of `pattern`."""
+    """Decides spikes: equal arguments get equal answers, and a new argument gets the next bit of `pattern`."""
 
     pattern: int
     answers: list[tuple[str, Form, Array]] = field(default_factory=list)
@@ -59,8 +59,15 @@ class Response:
 
 
 def close(a: Form, b: Form) -> bool:
-    """Return whether two forms are equal up to rounding."""
-    return bool(np.allclose(a, b, rtol=_TOLERANCE, atol=_TOLERANCE * max(1.0, float(np.abs(b).max(initial=0.0)))))
+    """Return whether two forms are equal up to rounding.
+
+    The same as ``numpy.allclose``, which takes ten times as long for forms of a few neurons; a file with one neuron compares hundreds.
+    """
+    sizes = np.abs(b)
+    largest = float(sizes.max(initial=0.0))
+    if not np.isfinite(largest):
+        return bool(np.allclose(a, b, rtol=_TOLERANCE, atol=_TOLERANCE * largest))
+    return bool((np.abs(a - b) <= _TOLERANCE * max(1.0, largest) + _TOLERANCE * sizes).all())
 
 
 def respond(

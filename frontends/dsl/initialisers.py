@@ -198,5 +198,5 @@ class Orthogonal:
 
 def _fan(fans: Fans, mode: str) -> float:
     if mode not in ("fan_in", "fan_out"):
-        raise ValueError(f"the mode is {mode!r}; it is 'fan_in' or 'fan_out'")
+        raise ValueError(f"the mode is {mode!r}; it must be 'fan_in' or 'fan_out'")
     return fans.fan_in if mode == "fan_in" else fans.fan_out

@@ -250,7 +250,7 @@ class Network:
         Parameters
         ----------
         source, target, connection, delay, source_port
-            As :meth:`connect` takes them; `target` is a population. Connections are called ``"<source>_to_<target>_<port>"``.
+            As for :meth:`connect`; `target` is a population. Connections are called ``"<source>_to_<target>_<port>"``.
 
         Raises
         ------
@@ -463,7 +463,7 @@ def _whole_number(value: int, what: str, least: int) -> int:
     except TypeError:
         number = least - 1
     if number < least:
-        raise InvalidValueError(f"{what} is {value!r}; it is a whole number of {least} or more.")
+        raise InvalidValueError(f"{what} is {value!r}; it must be a whole number of {least} or more.")
     return number
 
 

@@ -74,7 +74,7 @@ def sequential(
                     "Recurrent(model)."
                 )
     if pending or not layers:
-        raise SequenceError("the last layer has to be neurons, for example snnc.LI(beta=0.9).")
+        raise SequenceError("the last layer must be neurons, for example snnc.LI(beta=0.9).")
     net.output(node, port, readout)
     return net
 

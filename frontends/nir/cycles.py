@@ -30,7 +30,7 @@ def closing_edges(flat: Flat, delayed: Mapping[Edge, int]) -> list[Edge]:
     Raises
     ------
     NirCycleError
-        A cycle holds no neuron and no delay.
+        A cycle contains no neuron and no delay.
     """
     immediate = {name: [t for t in flat.out_of(name) if not delayed.get((name, t))] for name in flat.nodes}
     _check_defined(flat, immediate)

@@ -72,7 +72,7 @@ class NirShapeError(NirError):
 
 
 class NirCycleError(NirError):
-    """A cycle holds neither a neuron nor a delay, so its values are undefined."""
+    """A cycle contains neither a neuron nor a delay, so its values are undefined."""
 
     code = "SNNC-E711"
 

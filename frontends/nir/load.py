@@ -45,7 +45,7 @@ def load_nir(path: str | Path, *, dt: float | None = None, dialect: str = "nir")
 
 
 def load_described(path: str | Path, *, dt: float | None = None, dialect: str = "nir") -> tuple[Graph, bool]:
-    """Load a file as :func:`load_nir` does; also return whether the graph comes from snnc's description in the file."""
+    """Load a file like :func:`load_nir`; also return whether the graph comes from snnc's description in the file."""
     path = Path(path)
     how = find_dialect(dialect)
     try:

@@ -91,7 +91,7 @@ def population(node: NirNode, shape: Shape, dt: float, dialect: Dialect) -> Popu
     Parameters
     ----------
     node
-        Its fields hold one value, or one per neuron.
+        Its fields contain one value, or one per neuron.
     shape
         Neurons.
     dt

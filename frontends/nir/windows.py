@@ -83,7 +83,7 @@ def _padding(node: NirNode, rank: int, kernel: Shape, dilation: tuple[int, ...])
     if word == "same" and kernel:
         total = [d * (k - 1) for d, k in zip(dilation, kernel, strict=True)]
         return tuple((n // 2, n - n // 2) for n in total)
-    raise NirFieldError(f"padding of {_text(node)} is {word[:40]!r}; it is 'same' or 'valid' (for convolutions), or numbers.")
+    raise NirFieldError(f"padding of {_text(node)} is {word[:40]!r}; it must be 'same' or 'valid' (for convolutions), or numbers.")
 
 
 def _numbers(node: NirNode, name: str, count: int, least: int) -> tuple[int, ...]:

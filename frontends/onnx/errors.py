@@ -84,7 +84,7 @@ class DataDependentError(OnnxError):
 
 
 class NoTimeError(OnnxError):
-    """The file holds no time steps: a stateless network, zero steps, or too few to see a step twice."""
+    """The file contains no time steps: a stateless network, zero steps, or too few to see a step twice."""
 
     code = "SNNC-E213"
 

@@ -91,7 +91,7 @@ def recover(source: ParsedFile, sizes: Mapping[str, int], dynamic: Mapping[str, 
     Raises
     ------
     OnnxError
-        The file holds something that snnc does not read.
+        The file contains something that snnc does not read.
     """
     shapes = source.bound(sizes)
     pool = NodePool()

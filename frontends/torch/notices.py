@@ -15,7 +15,7 @@ _MOST: Final = 6
 def notices(graph: Graph, module: Any, shared: list[str], train: bool) -> list[str]:
     """Return the sentences about a module and the network read from it.
 
-    Parameters `shared` are held by several populations; with `train` dropout and batch normalisation are layers of the network.
+    Several populations have the parameters `shared`; with `train`, dropout and batch normalisation are layers of the network.
     """
     changed = [] if train else [*_normalised(module), *_dropped(module)]
     return [*_functions(graph), *changed, *_constant(graph, module, shared), *_shared(shared)]

@@ -282,6 +282,7 @@ def test_rows_of_another_machine_are_not_mixed_with_those_of_this_one(tmp_path):
         read_rows(path, MACHINE | {"GPU": "H200"})
 
 
+@pytest.mark.wide
 def test_a_run_that_is_killed_leaves_its_rows(stub, cache, tmp_path):
     path, script = tmp_path / "rows.json", tmp_path / "run.py"
     script.write_text(

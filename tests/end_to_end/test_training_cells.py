@@ -17,7 +17,7 @@ from torch_losses import targets_for
 import snnc
 from snnc.backends.registry import BACKENDS
 from snnc.backends.training.schedules import Plateau, parse_schedule
-from snnc.checks.training_cells import loss_rows, optimizer_rows, refusal, schedule_rows
+from snnc.checks.training_cells import loss_rows, optimizer_rows, precision_rows, refusal, schedule_rows
 from snnc.compiler.losses.optimizers import Group, UpdateOptions
 from snnc.driver.lowering import lower_graph
 from snnc.errors import SnncError
@@ -141,6 +141,57 @@ def test_every_refusal_is_one_of_the_loss_or_of_the_optimizer_alone(backend):
             assert code(loss, optimizer) == of_optimizers[optimizer]
     shown = {text: refusal(backend, net().graph(), losses[0], text, STEPS) for text in optimizers}
     assert of_optimizers == {text: "" if error is None else error.code for text, error in shown.items()}
+
+
+def precise(name, row, folder):
+    """Losses and weights of a run with a row of the precisions, on `name`; of its loss, and of float32 where the row is empty."""
+    setting, _, value = row.partition("=")
+    more = {setting: value} if row else {}
+    target = TRAINED.get(name, name)
+    chosen = {"loss": "ce_count", "optimizer": "sgd:0.1", "steps": STEPS, "batch": BATCH, "seed": 1, **more}
+    with snnc.compile(net(), target, output=folder, **chosen) as session:
+        return trained(session, "ce_count")
+
+
+def precision_cells():
+    """On the processor and on GPUs a program takes long to compile, so one row of each is trained in a default run."""
+    for name in TRAINED:
+        for row in precision_rows():
+            quick = row == "half=weights:stochastic" and name != "cuda"
+            yield pytest.param(name, row, marks=() if quick else pytest.mark.wide, id=f"{name}-{row}")
+
+
+@pytest.mark.parametrize(("name", "row"), list(precision_cells()))
+def test_a_precision_changes_what_is_trained_and_not_much_or_is_refused(tmp_path, monkeypatch, name, row):
+    prepare(tmp_path, monkeypatch)
+    if refused := refusal(BY_NAME[name], net().graph(), "ce_count", "sgd:0.1", STEPS, row):
+        with pytest.raises(type(refused), match=f"^{refused.code}"):
+            precise(name, row, "refused")
+        return
+    losses, weights = precise(name, row, "rounded")
+    wanted, exact = precise("reference", row, "same") if row.startswith("half=") else precise(name, "", "whole")
+    np.testing.assert_allclose(losses, wanted, rtol=1e-2)
+    for label, value in weights.items():
+        # Two updates of at most two float16 steps, or what rounded gradients change.
+        np.testing.assert_allclose(value, exact[label], rtol=2**-9, atol=2e-3, err_msg=label)
+    plain = precise(name, "", "float32")[1]
+    assert any((value != plain[label]).any() for label, value in weights.items())
+    if row.startswith("half=weights"):
+        dense = [value for label, value in weights.items() if label.endswith("weight")]
+        assert dense
+        assert all((value == value.astype(np.float16)).all() for value in dense)
+
+
+@pytest.mark.parametrize("row", precision_rows())
+def test_a_package_for_poptorch_has_each_precision_or_refuses_it(row):
+    graph = net().graph()
+    refused = refusal(BY_NAME["poptorch"], graph, "ce_count", "sgd:0.1", STEPS, row)
+    assert (refused is not None) == (row == "precision=bfloat16" or "weights" in row)
+    if refused is None:
+        setting, _, value = row.partition("=")
+        program = lower_graph(graph, options("poptorch", loss="ce_count", optimizer="sgd:0.1", steps=STEPS, **{setting: value})).program
+        rounds = any(p.kernel.rounded for p in program.populations), any(getattr(op, "half", False) for op in program.backward)
+        assert rounds == ("deltas" not in row, "deltas" in row)
 
 
 def test_every_setting_of_an_optimizer_has_a_row():

@@ -67,7 +67,7 @@ class BenchArguments:
 
     @property
     def to_stdout(self) -> bool:
-        """Whether stdout is for JSON alone."""
+        """Whether stdout is used only for JSON."""
         return str(self.json_file) == "-"
 
     @property

@@ -45,8 +45,8 @@ def convert(
 ) -> None:
     """Write a model, or a compiled project with its trained weights, as an ONNX or NIR file.
 
-    An ONNX file holds one Scan over the time steps and runs in ONNX Runtime; the batch size is open, and so is the number of
-    steps unless the network fixes it. Reading a file that snnc wrote restores the same network: the file's metadata hold what
+    An ONNX file contains one Scan over the time steps and runs in ONNX Runtime; the batch size is open, and so is the number of
+    steps unless the network fixes it. Reading a file that snnc wrote restores the same network: the file's metadata contain what
     the format cannot express.
 
     Example: snnc convert build/ model.onnx
@@ -58,7 +58,7 @@ def convert(
     check_output(output, model, calibration)
     write = writer_for(output, dt, form)
     if steps is not None and steps < 1:
-        raise OptionValueError(f"--steps is {steps}; it has to be 1 or more.")
+        raise OptionValueError(f"--steps is {steps}; it must be 1 or more.")
     conversion = ConversionRequest(ann2snn, calibration, percentile, steps if ann2snn else None)
     with working("reading"):
         read_dt = dt if output.suffix.lower() != ".nir" or has_seconds(model) else None
@@ -94,10 +94,10 @@ def writer_for(output: Path, dt: float | None, form: str | None = None) -> Calla
             from snnc.frontends.onnx.writer.write import Form, write_onnx
 
             if form is not None and form not in get_args(Form):
-                raise OptionValueError(f"--form is {form!r}; it is one of {', '.join(get_args(Form))}.")
+                raise OptionValueError(f"--form is {form!r}; it must be one of {', '.join(get_args(Form))}.")
             return partial(write_onnx, form=cast("Form", form or "plain"))
         case ".nir" if form is not None:
-            raise OptionValueError(f"--form {form} is for ONNX files, and {str(output)!r} is NIR; leave it out.")
+            raise OptionValueError(f"--form {form} is for ONNX files, but {str(output)!r} is NIR; leave it out.")
         case ".nir":
             return _nir_writer(dt)
         case suffix:

@@ -79,7 +79,7 @@ class TrainArguments:
     ] = None
     accumulate: Annotated[
         int | None,
-        typer.Option("--accumulate", help="Parts that the samples of an update are run in, to save memory; of a machine, its batches."),
+        typer.Option("--accumulate", help="Number of parts in which the samples of an update run, to save memory; on machines, batches."),
     ] = None
     validation: Annotated[
         str | None, typer.Option("--validation", "--validation-data", metavar="FILE|KIND:PATH", help="Validation data, like --data.")
@@ -127,11 +127,11 @@ class TrainArguments:
 def train(context: typer.Context, given: TrainArguments) -> None:
     """Train a compiled project on its own target, and store the weights in its folder.
 
-    The optimiser's state is stored with the weights: training again continues where it stopped. Processes that torchrun starts train
+    The optimiser's state is stored with the weights, so further training continues where it stopped. Processes that torchrun starts train
     together, and the first of them writes: torchrun --nproc-per-node 2 -m snnc train build/ --data digits.npz
 
     Weights, the optimiser's state and the position are saved after every epoch, and within an epoch every --checkpoint-every. After
-    Ctrl-C, SIGTERM or a crash the same command with --resume continues, and ends with the same bits as an uninterrupted training.
+    Ctrl-C, SIGTERM or a crash the same command with --resume continues, and gives exactly the result of an uninterrupted training run.
 
     Example: snnc train build/ --data digits.npz --epochs 5
     """

@@ -42,7 +42,7 @@ def verify(
 
     ONNX files, compiled projects and their hidden layers run in ONNX Runtime, NIR files in a plain interpreter of the format. Random
     input is binary in every second sample and normally distributed in the others. A file of one time step runs step by step with its
-    states fed back; they start at zero unless the archive holds them. The exit code is 0 if both agree, and 1 if anything differs.
+    states fed back; they start at zero unless the archive contains them. The exit code is 0 if both agree, and 1 if anything differs.
 
     Example: snnc verify model.onnx --samples 8 --steps 50
     """

@@ -80,7 +80,7 @@ class CutFiles:
 def dvs_gesture(path: str | Path, trials: str | Path | None = None) -> DataSet:
     """Read a folder of DVS-Gesture: 128 x 128, two polarities, 11 classes from 0.
 
-    The folder holds one of:
+    The folder contains one of:
 
     - the official ``user01_fluorescent.aedat``, … each with ``user01_fluorescent_labels.csv``,
     - ``user01_fluorescent/0.npy``, … as tonic's files: rows of x, y, polarity and milliseconds, named by class,

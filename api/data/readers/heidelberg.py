@@ -1,6 +1,6 @@
 """The Heidelberg data sets SHD and SSC: spikes of 700 channels of an artificial cochlea, in HDF5.
 
-The files hold ``spikes/times`` (rows of seconds, float16), ``spikes/units`` (rows of channels), ``labels`` and ``extra`` (speakers, names
+The files have ``spikes/times`` (rows of seconds, float16), ``spikes/units`` (rows of channels), ``labels`` and ``extra`` (speakers, names
 of the classes). Source: Cramer, Stradmann, Schemmel, Zenke, "The Heidelberg spiking data sets for the systematic evaluation of spiking
 neural networks", IEEE TNNLS 2020, and https://zenkelab.org/datasets/.
 """
@@ -87,7 +87,7 @@ def shd(path: str | Path) -> DataSet:
 
 
 def ssc(path: str | Path) -> DataSet:
-    """Read ``ssc_train.h5``, ``ssc_valid.h5`` or ``ssc_test.h5``: spoken commands, 35 classes; otherwise as :func:`shd`."""
+    """Read ``ssc_train.h5``, ``ssc_valid.h5`` or ``ssc_test.h5``: spoken commands, 35 classes; otherwise like :func:`shd`."""
     return DataSet(_file(Path(path), 35))
 
 
@@ -175,5 +175,5 @@ def _sample(source: HeidelbergFile, number: int, when: Any, where: Any, label: i
     if len(where) and not (where.min() >= 0 and where.max() < CHANNELS):
         raise bad(f"event {int(np.argmax((where < 0) | (where >= CHANNELS)))} has the unit {where.max()}, and there are {CHANNELS}")
     if not 0 <= label < source.classes:
-        raise bad(f"its label is {label}, and there are {source.classes} classes")
+        raise bad(f"its label is {label}, but there are {source.classes} classes")
     return Aer(times, where.astype(np.int64), (CHANNELS,))

@@ -1,6 +1,6 @@
 """MNIST and data sets in its format: idx files, plain or compressed.
 
-An idx file holds two zero bytes, the type (8: unsigned bytes), the number of axes, the axes as 32-bit big-endian numbers, and the values.
+An idx file has two zero bytes, the type (8: unsigned bytes), the number of axes, the axes as 32-bit big-endian numbers, and the values.
 Source: LeCun, Cortes, Burges, "The MNIST database of handwritten digits".
 """
 
@@ -44,7 +44,7 @@ def mnist(images: str | Path, labels: str | Path | None = None) -> DataSet:
 
 
 def read_idx(path: Path, axes: int) -> Array:
-    """Read an idx file of bytes with so many axes.
+    """Read an idx file of bytes with a given number of axes.
 
     Raises
     ------

@@ -74,7 +74,7 @@ class NpyRows:
         DataFormatError
             The file is not an npy file of rows, or its size differs from the declared one.
         PickledArrayError
-            It holds Python objects.
+            It contains Python objects.
         """
         with opened_file(path) as stream:
             try:
@@ -173,7 +173,7 @@ def in_memory(x: npt.ArrayLike, y: npt.ArrayLike, *, timed: bool = True) -> Data
 
 
 def npy(x: str | Path, y: str | Path, *, timed: bool = True) -> DataSet:
-    """Make a data set of two npy files, of which only the samples of the next batches are read; otherwise as :func:`in_memory`."""
+    """Make a data set of two npy files, of which only the samples of the next batches are read; otherwise like :func:`in_memory`."""
     return row_set(str(x), NpyRows.of(Path(x)), NpyRows.of(Path(y)), timed)
 
 

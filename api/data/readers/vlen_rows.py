@@ -1,7 +1,7 @@
 """Rows of variable length in an HDF5 file, read directly at their positions in the file.
 
 The HDF5 library takes 30 to 60 microseconds for a row, and a row of some thousand spikes can be read in two microseconds.
-For each row, a dataset of such rows holds the number of elements, the address of a global heap collection and the number of an object in
+For each row, a dataset of such rows contains the number of elements, the address of a global heap collection and the number of an object in
 it. Source: HDF5 File Format Specification 3.0, "Global Heap" (III.E) and "Disk Format of variable-length data" (IV.A.2, layout of the
 data); addresses of 8 bytes.
 """
@@ -56,7 +56,7 @@ class VlenRows:
         begin, size = int(self.begin[number]), int(self.size[number])
         data = os.pread(file, size, begin)
         if len(data) != size:
-            raise EOFError(f"the file ends at byte {begin + len(data)}, and the row at {begin + size}")
+            raise EOFError(f"the file ends at byte {begin + len(data)}, but the row ends at {begin + size}")
         return np.frombuffer(data, self.kind)
 
 
@@ -98,7 +98,7 @@ def rows_of(file: int, dataset: Any) -> VlenRows:
 
 
 def _references(file: int, dataset: Any) -> Array:
-    """Read the reference that the dataset holds for each row."""
+    """Read the reference that the dataset contains for each row."""
     rows = len(dataset)
     if dataset.chunks is None:
         offset = dataset.id.get_offset()

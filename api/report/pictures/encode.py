@@ -11,9 +11,9 @@ import numpy as np
 from snnc.compiler.ir.plan_json import runs
 
 FEW_RUNS: Final = 64
-"""So many runs are as short in text as in base64."""
+"""Number of runs up to which text is as short as base64."""
 MOST_LISTED: Final = 256
-"""Different values that a byte tells apart."""
+"""Maximum number of different values that one byte can distinguish."""
 
 
 def pack(values: Iterable[Any] | np.ndarray[Any, Any]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from snnc.report.view import ranges
 
 
 def as_networkx(subject: Subject) -> nx.MultiDiGraph[str]:
-    """Inputs and layers as nodes, connections as edges, with sizes, tiles and predicted bytes; texts hold no control characters."""
+    """Inputs and layers as nodes, connections as edges, with sizes, tiles and predicted bytes; texts contain no control characters."""
     plan, program = subject.plan, subject.program
     models = {p["id"]: p["model"] for p in program.get("populations", [])}
     known = {c["id"]: c for c in program.get("connections", [])}

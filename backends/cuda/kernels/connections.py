@@ -65,7 +65,7 @@ class SharedWeight:
 
     @property
     def place(self) -> str:
-        """Its allocation: its neurons, and words of a chunk of them."""
+        """The allocation of the connection: its neurons, and the words of a chunk of them."""
         words = f"LANES * (half_pairs({self.rows}) + APART)" if self.fragments else f"LANES * {self.rows}"
         return f"{{&net.{self.name}, {self.columns}, {words}}}"
 

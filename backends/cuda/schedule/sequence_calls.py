@@ -40,7 +40,7 @@ class PreparedWeight:
     weight, use, factors
         The parameter, the product, and the form of its factors (``whole_products.hpp``).
     inputs, outputs
-        Its sizes.
+        Its numbers of inputs and outputs.
     """
 
     weight: str

@@ -32,7 +32,8 @@ endif()
 
 # What older compilers took compiles: a second try where the first fails for a lambda outside of functions.
 if(EXISTS "${_poplar_prefix}/bin/launcher")
-  set_property(DIRECTORY PROPERTY RULE_LAUNCH_COMPILE "${_poplar_prefix}/bin/launcher")
+  # Also for targets of other folders than the one that looks for the package.
+  set_property(GLOBAL PROPERTY RULE_LAUNCH_COMPILE "${_poplar_prefix}/bin/launcher")
 endif()
 
 # popc, for custom commands.
@@ -40,9 +41,25 @@ if(EXISTS "${_poplar_prefix}/bin/popc")
   set(POPC_EXECUTABLE "${_poplar_prefix}/bin/popc")
   if(NOT TARGET popc)
     add_executable(popc IMPORTED)
-    set_target_properties(popc PROPERTIES IMPORTED_LOCATION "${POPC_EXECUTABLE}")
+    set_target_properties(popc PROPERTIES IMPORTED_LOCATION "${POPC_EXECUTABLE}" IMPORTED_GLOBAL TRUE)
   endif()
 endif()
+
+# poplar_add_codelets(<target> OUTPUT <file.gp> SOURCES <file.cpp>... [FLAGS <flag>...]): a target that compiles codelets with popc.
+function(poplar_add_codelets _target)
+  cmake_parse_arguments(_codelets "" "OUTPUT" "SOURCES;FLAGS" ${ARGN})
+  if(NOT _codelets_OUTPUT OR NOT _codelets_SOURCES)
+    message(FATAL_ERROR "poplar_add_codelets(${_target}): OUTPUT and SOURCES are needed")
+  endif()
+  get_filename_component(_output "${_codelets_OUTPUT}" ABSOLUTE BASE_DIR "${CMAKE_CURRENT_BINARY_DIR}")
+  set(_sources)
+  foreach(_source ${_codelets_SOURCES})
+    get_filename_component(_source "${_source}" ABSOLUTE)
+    list(APPEND _sources "${_source}")
+  endforeach()
+  add_custom_command(OUTPUT "${_output}" COMMAND popc ${_sources} -o "${_output}" ${_codelets_FLAGS} DEPENDS ${_sources} VERBATIM)
+  add_custom_target(${_target} ALL DEPENDS "${_output}")
+endfunction()
 
 set(${CMAKE_FIND_PACKAGE_NAME}_FOUND TRUE)
 set(poplar_EMULATED TRUE)

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <poplar/Graph.hpp>
+#include <poplar/HalfFloat.hpp>
 #include <poplar/Program.hpp>
 
 #include "../src/archive.hpp"
@@ -48,7 +49,7 @@ struct BuiltinKind {
   Compute compute;
   std::shared_ptr<const void> (*read)(const std::string &bytes);
 };
-extern const BuiltinKind elementKind, reduceKind, blockKind, sliceKind, sortKind, permuteKind, drawKind;
+extern const BuiltinKind elementKind, reduceKind, blockKind, sliceKind, sortKind, permuteKind, drawKind, quarterCastKind;
 
 template <class Shared> std::shared_ptr<const void> readShared(const std::string &bytes) {
   auto shared = std::make_shared<Shared>();

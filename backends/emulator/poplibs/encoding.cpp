@@ -187,62 +187,8 @@ bool canBroadcastToMatch(const Tensor &a, const Tensor &b) {
   }
 }
 
-std::vector<std::vector<Interval>> splitRegions(const std::vector<Interval> &regions, unsigned grainSize, unsigned maxPartitions,
-                                                unsigned minElementsPerPartition, unsigned maxElementsPerPartition, unsigned) {
-  std::size_t total = 0;
-  for (const Interval &r : regions)
-    total += r.size();
-  const std::size_t grain = std::max(1u, grainSize), grains = (total + grain - 1) / grain;
-  std::size_t each = std::max<std::size_t>({1, (grains + maxPartitions - 1) / std::max(1u, maxPartitions), (minElementsPerPartition + grain - 1) / grain});
-  each = std::min<std::size_t>(each, std::max<std::size_t>(1, maxElementsPerPartition / grain)) * grain;
-  std::vector<std::vector<Interval>> parts;
-  std::size_t left = 0;
-  for (const Interval &r : regions)
-    for (std::size_t begin = r.begin(); begin < r.end();) {
-      if (left == 0) {
-        parts.emplace_back();
-        left = each;
-      }
-      const std::size_t n = std::min(left, r.end() - begin);
-      parts.back().emplace_back(begin, begin + n);
-      begin += n;
-      left -= n;
-    }
-  return parts;
-}
-
-std::vector<std::vector<Interval>> splitRegionsBetweenWorkers(const poplar::Target &target, const std::vector<Interval> &regions,
-                                                              unsigned grainSize, unsigned minElementsPerPartition,
-                                                              unsigned maxElementsPerPartition, unsigned maxElementsPerRegion) {
-  return splitRegions(regions, grainSize, target.getNumWorkerContexts(), minElementsPerPartition, maxElementsPerPartition, maxElementsPerRegion);
-}
-
-std::size_t intervalSequenceNumElements(const std::vector<std::vector<Interval>> &sequences) {
-  std::size_t n = 0;
-  for (const std::vector<Interval> &sequence : sequences)
-    for (const Interval &i : sequence)
-      n += i.size();
-  return n;
-}
-
 Tensor duplicate(Graph &graph, const Tensor &in, poplar::program::Sequence &prog, const poplar::DebugContext &context, poplar::TensorCloneMethod) {
   return poplibs::duplicate(graph, in, prog, poplibs::contextName(context, "duplicate"));
-}
-
-std::vector<std::size_t> unflattenIndex(const std::vector<std::size_t> &shape, std::size_t index) {
-  std::vector<std::size_t> indices(shape.size());
-  for (std::size_t d = shape.size(); d-- > 0;) {
-    indices[d] = index % shape[d];
-    index /= shape[d];
-  }
-  return indices;
-}
-
-std::size_t flattenIndex(const std::vector<std::size_t> &shape, const std::vector<std::size_t> &indices) {
-  std::size_t index = 0;
-  for (std::size_t d = 0; d < shape.size(); ++d)
-    index = index * shape[d] + indices[d];
-  return index;
 }
 
 } // namespace poputil

@@ -43,6 +43,8 @@ void cast(Graph &graph, Tensor src, Tensor dst, ComputeSet computeSet) {
   requireLibrary(graph, "popops");
   if (src.shape() != dst.shape())
     throw poputil::poplibs_error("cast: shapes " + src.shapeToString() + " and " + dst.shapeToString() + " differ");
+  if (detail::castsQuarters(src, dst))
+    return detail::castQuarters(graph, src, dst, computeSet);
   addElementWork(graph, computeSet, Cast(_1, dst.elementType()), {src}, dst, "cast");
 }
 

@@ -67,6 +67,36 @@ std::vector<std::vector<Interval>> calcLinearTileMapping(const Graph &graph, con
                                target.getVectorWidth(tensor.elementType()), offset, ascendingOrder);
 }
 
+std::vector<std::vector<Interval>> calcLinearTileMapping(const poplar::Target &target, const std::vector<std::size_t> &shape, poplar::Type elementType,
+                                                         unsigned offset, bool ascendingOrder) {
+  const std::size_t bytes = target.getTypeSize(elementType);
+  return calcLinearTileMapping(target, shape, unsigned(std::max<std::size_t>(1, 128 / bytes)), target.getVectorWidth(elementType), offset,
+                               ascendingOrder);
+}
+
+std::pair<Graph::TileToTensorMapping, unsigned> calcLinearTileMappingAndNewOffset(const Graph &graph, const Tensor &tensor, unsigned offset) {
+  const Graph::TileToTensorMapping plain = calcLinearTileMapping(graph, tensor);
+  unsigned used = 0;
+  for (unsigned tile = 0; tile < plain.size(); ++tile)
+    used = plain[tile].empty() ? used : tile + 1;
+  return {calcLinearTileMapping(graph, tensor, offset), (offset + used) % graph.getTarget().getNumTiles()};
+}
+
+std::size_t chooseMappingOffset(std::size_t numTiles, const std::vector<std::size_t> &shape, std::size_t seed) {
+  for (const std::size_t size : shape)
+    seed ^= size + 0x9e3779b9u + (seed << 6) + (seed >> 2);
+  return numTiles ? seed % numTiles : 0;
+}
+
+unsigned transformTileIndex(unsigned tile, unsigned numTiles, unsigned offset, bool ascending) {
+  const unsigned turned = (tile + offset) % numTiles;
+  return ascending ? turned : numTiles - 1 - turned;
+}
+
+unsigned invTransformTileIndex(unsigned tile, unsigned numTiles, unsigned offset, bool ascending) {
+  return ((ascending ? tile : numTiles - 1 - tile) + numTiles - offset % numTiles) % numTiles;
+}
+
 void mapTensorLinearly(Graph &graph, const Tensor &tensor, unsigned minElementsPerTile, unsigned grainSize, unsigned offset,
                        bool ascendingOrder) {
   graph.setTileMapping(tensor, calcLinearTileMapping(graph, tensor.shape(), minElementsPerTile, grainSize, offset, ascendingOrder));

@@ -63,7 +63,7 @@ void onlyKnown(const OptionFlags &options, const std::string &name) {
       throw poplar::invalid_option(name + ": no option '" + option.first + "'");
 }
 
-void useLibraries(Graph &graph) {
+void addMissingLibraries(Graph &graph) {
   requireLibrary(graph, "poplin");
   addLibrary(graph, "popops");
 }
@@ -100,7 +100,7 @@ Tensor createTriangularSolveInputRHS(Graph &graph, const Type &inputType, const 
 
 Tensor triangularMask(Graph &graph, const Tensor &a, bool lower, bool unitDiagonal, Sequence &prog, const DebugContext &context) {
   const std::string name = contextName(context, "triangularMask");
-  useLibraries(graph);
+  addMissingLibraries(graph);
   const Tensor matrix = square(a, name);
   const std::size_t n = matrix.dim(1);
   const Tensor kept = triangle(graph, a.elementType(), n, lower, !unitDiagonal, name);
@@ -118,7 +118,7 @@ Tensor triangularMask(Graph &graph, const Tensor &a, bool lower, bool unitDiagon
 Tensor triangularSolve(Graph &graph, const Tensor &a, const Tensor &b, bool leftSide, bool lower, bool unitDiagonal, Sequence &prog,
                        const DebugContext &context, const OptionFlags &options, PlanningCache *) {
   const std::string name = contextName(context, "triangularSolve");
-  useLibraries(graph);
+  addMissingLibraries(graph);
   onlyKnown(options, name);
   // X A = B is A^T X^T = B^T.
   const Tensor whole = square(a, name), matrix = leftSide ? whole : whole.dimShuffle({0, 2, 1});
@@ -149,7 +149,7 @@ Tensor createCholeskyInput(Graph &graph, const Type &type, const Shape &shape, b
 void choleskyInPlace(Graph &graph, const Tensor &a, bool lower, Sequence &prog, const DebugContext &context, OptionFlags options,
                      PlanningCache *) {
   const std::string name = contextName(context, "cholesky");
-  useLibraries(graph);
+  addMissingLibraries(graph);
   onlyKnown(options, name);
   const Tensor whole = square(a, name), m = lower ? whole : whole.dimShuffle({0, 2, 1});
   const std::size_t n = m.dim(1), batch = m.dim(0);

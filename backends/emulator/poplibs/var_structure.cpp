@@ -1,6 +1,7 @@
 // poputil/VarStructure.hpp
 #include <poputil/VarStructure.hpp>
 
+#include <algorithm>
 #include <numeric>
 
 #include <poputil/exceptions.hpp>
@@ -67,6 +68,49 @@ std::vector<GroupingInfo> detectDimGroupings(const Graph &graph, const Tensor &t
     }
   }
   return found;
+}
+
+namespace {
+
+/// The p-th of n parts of a dimension.
+poplar::Interval partOf(std::size_t size, std::size_t p, std::size_t n) { return poplar::Interval(p * size / n, (p + 1) * size / n); }
+
+void requirePartitions(const char *what, std::size_t rank, const std::vector<std::size_t> &nPartitions) {
+  if (nPartitions.size() != rank || std::count(nPartitions.begin(), nPartitions.end(), 0u))
+    throw poplibs_error(std::string(what) + ": " + std::to_string(nPartitions.size()) + " numbers of partitions (each at least 1) for " +
+                        std::to_string(rank) + " dimensions");
+}
+
+} // namespace
+
+Tensor createPartitionableTensor(Graph &graph, const poplar::Type &type, const std::vector<std::size_t> &shape,
+                                 const std::vector<std::size_t> &nPartitions, const poplar::DebugContext &context) {
+  requirePartitions("createPartitionableTensor", shape.size(), nPartitions);
+  std::vector<std::size_t> part(shape.size());
+  const std::function<Tensor(std::size_t)> build = [&](std::size_t d) {
+    if (d == shape.size())
+      return graph.addVariable(type, part, context);
+    std::vector<Tensor> parts;
+    for (std::size_t p = 0; p < nPartitions[d]; ++p) {
+      part[d] = partOf(shape[d], p, nPartitions[d]).size();
+      parts.push_back(build(d + 1));
+    }
+    return concat(parts, unsigned(d));
+  };
+  return build(0);
+}
+
+void iterateTensorPartitions(const Tensor &t, const std::vector<std::size_t> &nPartitions,
+                             const std::function<void(const std::vector<std::size_t> &, const Tensor &)> &f) {
+  requirePartitions("iterateTensorPartitions", t.rank(), nPartitions);
+  std::vector<std::size_t> index(t.rank());
+  const std::function<void(std::size_t, const Tensor &)> walk = [&](std::size_t d, const Tensor &part) {
+    if (d == t.rank())
+      return f(index, part);
+    for (index[d] = 0; index[d] < nPartitions[d]; ++index[d])
+      walk(d + 1, part.slice(partOf(t.dim(unsigned(d)), index[d], nPartitions[d]), unsigned(d)));
+  };
+  walk(0, t);
 }
 
 } // namespace poputil

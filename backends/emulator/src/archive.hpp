@@ -124,7 +124,7 @@ public:
   Loader &operator()(Type &type) {
     std::uint8_t id = 0;
     (*this)(id);
-    require(id <= QUARTER.id(), "an element type that there is not");
+    require(id <= QUARTER_METADATA.id(), "an element type that there is not");
     type = Type(id);
     return *this;
   }

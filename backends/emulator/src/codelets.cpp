@@ -62,7 +62,7 @@ Layout layoutOf(const std::string &text) {
 }
 
 Type typeOf(const std::string &text) {
-  for (std::uint8_t id = BOOL.id(); id <= QUARTER.id(); ++id)
+  for (std::uint8_t id = BOOL.id(); id <= QUARTER_METADATA.id(); ++id)
     if (Type(id).toString() == text)
       return Type(id);
   throw file_load_error("a codelet table names the unknown type '" + text + "'");

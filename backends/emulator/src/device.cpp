@@ -3,7 +3,10 @@
 #include <poplar/IPUModel.hpp>
 #include <poplar/exceptions.hpp>
 
+#include <poplar/HalfFloat.hpp>
+
 #include <cctype>
+#include <cmath>
 #include <cstdlib>
 #include <cstring>
 
@@ -59,6 +62,29 @@ Target Target::createIPUTarget(unsigned numIPUs, unsigned tilesPerIPU, const std
   return model.createDevice().getTarget();
 }
 
+std::ostream &operator<<(std::ostream &os, const Target &target) {
+  return os << target.getTargetType() << " " << target.getTargetArchString() << " " << target.getNumIPUs() << "x" << target.getTilesPerIPU();
+}
+
+std::vector<std::size_t> Target::getMemoryElementOffsets() const {
+  constexpr std::size_t base = 0x4c000, element = 16 * 1024;
+  std::vector<std::size_t> offsets;
+  for (std::size_t at = 0; at < bytesPerTile_ && type_ != TargetType::CPU; at += element)
+    offsets.push_back(base + at);
+  return offsets;
+}
+
+long double Target::typeLimit(const Type &type, bool most) {
+  if (type == FLOAT || type == HALF)
+    return (most ? 1 : -1) * (type == FLOAT ? static_cast<long double>(std::numeric_limits<float>::max()) : 65504.L);
+  if (type == BOOL)
+    return most;
+  if (!type.isIntegral())
+    throw type_error("the values of type " + type.toString() + " have no bounds that are known without metadata");
+  const long double range = std::ldexp(1.L, int(8 * type.size()) - (type.isSigned() ? 1 : 0));
+  return most ? range - 1 : type.isSigned() ? -range : 0;
+}
+
 unsigned Target::getVectorWidth(const Type &type) const { return type.size() >= 8 ? 1 : unsigned(8 / type.size()); }
 
 IPUModel::IPUModel(const std::string &version) : IPUVersion(version) {
@@ -68,7 +94,7 @@ IPUModel::IPUModel(const std::string &version) : IPUVersion(version) {
   tileClockFrequency = machine.clock;
 }
 
-Device IPUModel::createDevice(const OptionFlags &, bool) const {
+Device IPUModel::createDevice(const OptionFlags &, bool, unsigned) const {
   if (numIPUs == 0 || tilesPerIPU == 0 || numWorkerContexts == 0 || exchangeBytesPerCycle == 0)
     throw invalid_machine_model("an IPU model needs at least one IPU, tile, worker and exchange byte a cycle");
   Target target;

@@ -1,5 +1,6 @@
 // Variables, constants, tile mapping, host access.
 #include <poplar/Graph.hpp>
+#include <poplar/HalfFloat.hpp>
 #include <poplar/exceptions.hpp>
 
 #include <algorithm>
@@ -82,7 +83,7 @@ Tensor Graph::cloneN(const Type &type, const Tensor &tensor, std::size_t n, cons
   return concat(copies);
 }
 
-bool Graph::addCodelets(const std::string &path, CodeletFileType, const std::string &compileFlags) {
+bool Graph::addCodelets(const std::string &path, CodeletFileType, const std::string &compileFlags, const std::string &) {
   data_->codelets.addFile(path, compileFlags);
   return true;
 }
@@ -134,6 +135,30 @@ Tensor Graph::addVariable(const Type &type, ArrayRef<std::size_t> shape, Variabl
   return core::makeTensor(data_.get(), type, std::move(view));
 }
 
+Tensor Graph::addVariable(const Type &type, const Tensor &metadata, ArrayRef<std::size_t> shape, const DebugContext &context) {
+  core::requireOwn(*data_, metadata, "addVariable");
+  if (!type.requiresMetadata() || metadata.elementType() != QUARTER_METADATA || metadata.numElements() != 1)
+    throw tensor_metadata_error("addVariable of type " + type.toString() + " with metadata of type " + metadata.elementType().toString() + " and shape " +
+                                metadata.shapeToString() + ": a QUARTER has one element of QUARTER_METADATA");
+  const Tensor tensor = addVariable(type, shape, context);
+  data_->variables.back().metadata = std::make_shared<const core::TensorData>(metadata.data());
+  return tensor;
+}
+
+Tensor Graph::addConstantQuarter(const Type &type, const QuarterMetadata &metadata, ArrayRef<std::size_t> shape, const std::vector<double> &values,
+                                 const DebugContext &context) {
+  if (type != QUARTER)
+    throw type_error("addConstant with metadata of a quarter for type " + type.toString());
+  std::vector<HostValue> bits;
+  for (const double value : values)
+    bits.emplace_back(toQuarter(value, metadata));
+  const Tensor format = addConstantValues(QUARTER_METADATA, {}, {HostValue(metadata.getBinary())}, DebugContext(context, "metadata"));
+  setTileMapping(format, 0);
+  const Tensor tensor = addConstantValues(type, shape, bits, context);
+  data_->variables.back().metadata = std::make_shared<const core::TensorData>(format.data());
+  return tensor;
+}
+
 Tensor Graph::addConstantValues(const Type &type, ArrayRef<std::size_t> shape, const std::vector<HostValue> &values,
                                 const DebugContext &context) {
   const DebugContext named = context.getPathName().empty() ? DebugContext("constant" + std::to_string(data_->variables.size())) : context;
@@ -152,6 +177,15 @@ Tensor Graph::addConstantValues(const Type &type, ArrayRef<std::size_t> shape, c
 Tensor Graph::clone(const Type &type, const Tensor &tensor, const DebugContext &context, TensorCloneMethod) {
   core::requireOwn(*data_, tensor, "clone");
   Tensor copy = addVariable(type, tensor.shape(), context.getPathName().empty() ? DebugContext(tensor.getName() + "_clone") : context);
+  setTileMapping(copy, getTileMapping(tensor, false));
+  if (type.requiresMetadata() && tensor.hasMetadata())
+    data_->variables.back().metadata = std::make_shared<const core::TensorData>(tensor.getMetadata().data());
+  return copy;
+}
+
+Tensor Graph::clone(const Type &type, const Tensor &metadata, const Tensor &tensor, const DebugContext &context, TensorCloneMethod) {
+  core::requireOwn(*data_, tensor, "clone");
+  const Tensor copy = addVariable(type, metadata, tensor.shape(), context.getPathName().empty() ? DebugContext(tensor.getName() + "_clone") : context);
   setTileMapping(copy, getTileMapping(tensor, false));
   return copy;
 }

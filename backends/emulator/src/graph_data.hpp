@@ -35,6 +35,8 @@ struct Variable {
   /// Vertex whose tile holds it: a constant made by connecting a field to a value.
   std::uint32_t owner = ~0u;
   TileMap tiles;
+  /// Of quarters: the tensor that says how their bits are read.
+  std::shared_ptr<const TensorData> metadata;
 };
 
 /// The elements connected to one edge, or to one row of a list field.

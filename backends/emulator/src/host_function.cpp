@@ -56,9 +56,9 @@ HostFunction Graph::addHostFunction(const std::string &handle, ArrayRef<HostFunc
   HostFunction function;
   function.name = handle;
   for (const HostFunctionArgument &argument : inputs)
-    function.inputs.push_back(addDeviceToHostFIFO(argumentName(handle, "input", function.inputs.size()), argument.type, argument.size));
+    function.inputs.push_back(addDeviceToHostFIFO(argumentName(handle, "input", function.inputs.size()), std::get<0>(argument), std::get<1>(argument)));
   for (const HostFunctionArgument &argument : outputs)
-    function.outputs.push_back(addHostToDeviceFIFO(argumentName(handle, "output", function.outputs.size()), argument.type, argument.size));
+    function.outputs.push_back(addHostToDeviceFIFO(argumentName(handle, "output", function.outputs.size()), std::get<0>(argument), std::get<1>(argument)));
   return function;
 }
 

@@ -1,5 +1,7 @@
 #include "options.hpp"
 
+#include <poplar/EngineOptions.hpp>
+
 #include <algorithm>
 #include <cctype>
 #include <cstdlib>
@@ -95,17 +97,25 @@ std::ostream &operator<<(std::ostream &stream, const OptionFlags &flags) {
   return stream << "}";
 }
 
-OptionFlags core::engineOptions(const OptionFlags &given) {
-  OptionFlags options;
-  if (const char *text = std::getenv("POPLAR_ENGINE_OPTIONS"); text && *text)
-    readJSON(text, options);
-  for (const auto &[name, value] : given)
-    options.set(name, value);
-  for (const auto &[name, value] : options) {
+void readJSONFromEnv(const std::string &variable, OptionFlags &flags) {
+  if (const char *text = std::getenv(variable.c_str()); text && *text)
+    readJSON(std::string(text), flags);
+}
+
+void requireEngineOptions(const OptionFlags &flags) {
+  for (const auto &[name, value] : flags) {
     const std::string group = name.substr(0, name.find('.'));
     if (group.size() == name.size() || std::find(std::begin(groups), std::end(groups), group) == std::end(groups))
       throw invalid_option("an engine has no option '" + name + "' (with the value '" + value + "')");
   }
+}
+
+OptionFlags core::engineOptions(const OptionFlags &given) {
+  OptionFlags options;
+  readJSONFromEnv("POPLAR_ENGINE_OPTIONS", options);
+  for (const auto &[name, value] : given)
+    options.set(name, value);
+  requireEngineOptions(options);
   return options;
 }
 

@@ -45,6 +45,34 @@ void outputProgram(std::ostream &os, const core::GraphData &graph, const program
 
 } // namespace
 
+namespace {
+
+const char *kindName(core::ProgramKind kind) {
+  constexpr const char *names[] = {"Sequence", "Execute", "Repeat", "RepeatWhileTrue", "RepeatWhileFalse", "If", "Switch", "Call", "Copy", "Copy", "Copy",
+                                   "Copy", "Copy", "WriteUndef", "Sync", "PrintTensor", "Abort", "AbortOnCondition", "CrossReplicaCopy",
+                                   "AssumeEqualAcrossReplicas", "ErrorProgram", "CycleStamp"};
+  return names[int(kind)];
+}
+
+void dumpBelow(const core::GraphData &graph, const program::Program &program, std::ostream &out, unsigned depth) {
+  const core::ProgramData &data = *program.data();
+  const std::string name = data.kind == core::ProgramKind::Execute ? graph.computeSets.at(data.number).name : data.name;
+  out << std::string(2 * depth, ' ') << kindName(data.kind) << (name.empty() ? "" : " " + name);
+  if (data.kind == core::ProgramKind::Repeat)
+    out << " x" << data.number;
+  out << "\n";
+  for (const program::Program &child : data.children)
+    dumpBelow(graph, child, out, depth + 1);
+}
+
+} // namespace
+
+void program::dumpProgram(const Graph &graph, const Program &program, std::ostream &out) { dumpBelow(graph.data(), program, out, 0); }
+std::ostream &program::operator<<(std::ostream &os, const Program &program) {
+  const core::ProgramData &data = *program.data();
+  return os << kindName(data.kind) << (data.name.empty() ? "" : " " + data.name);
+}
+
 void Graph::outputComputationGraph(std::ostream &os, ArrayRef<program::Program> programs) const {
   os << "digraph program {\n";
   std::size_t number = 0;

@@ -1,4 +1,6 @@
 // PrintTensor: 7 decimals, rows on lines of 75 columns, long dimensions shown by their edges.
+#include <poplar/HalfFloat.hpp>
+
 #include <cstdio>
 #include <cstring>
 #include <ostream>

@@ -1,10 +1,33 @@
 // Reading a profile back.
+#include <poplar/Engine.hpp>
 #include <pva/pva.hpp>
 
 #include <cstdlib>
 #include <fstream>
 #include <sstream>
 #include <stdexcept>
+
+namespace poplar {
+
+pva::Report Engine::getReport() const {
+  const EmulatorProfile profile = getEmulatorProfile();
+  pva::Report report;
+  report.compilation_.target_.tiles = profile.tiles;
+  report.compilation_.target_.ipus = profile.ipus;
+  report.compilation_.target_.bytes = profile.bytesPerTile;
+  report.compilation_.target_.clock = profile.clockHz;
+  report.compilation_.graph_.computeSets = profile.computeSets;
+  report.compilation_.graph_.variables = profile.variables;
+  report.compilation_.graph_.vertices = profile.vertices;
+  report.compilation_.graph_.edges = profile.edges;
+  for (const TileMemory &memory : profile.memory) {
+    report.compilation_.tiles_.emplace_back();
+    report.compilation_.tiles_.back().memory_.total_.bytes = memory.peak();
+  }
+  return report;
+}
+
+} // namespace poplar
 
 namespace pva {
 

@@ -11,7 +11,7 @@ from typing import Final
 from snnc.backends.codegen.printing import c_literal
 from snnc.backends.codegen.updates import printed_rule
 from snnc.backends.poplar.network import PoplarNetwork
-from snnc.backends.poplar.parameters.updates import FACTOR, accumulates, clips, scaled, updated, width
+from snnc.backends.poplar.parameters.updates import FACTOR, accumulates, clips, scaled, update_vertices, updated, width
 from snnc.backends.poplar.parts import Assembly, Body, CodeletField, VertexLoop, class_name, connected
 from snnc.compiler.losses.update_rules import NORM_EPSILON
 from snnc.compiler.tiles.vertices.loss_vertices import loss_sum
@@ -48,7 +48,7 @@ def add_norm(net: PoplarNetwork, assembly: Assembly) -> None:
     )
     loops, vertex = assembly.loops.get("update", []), squares(net.costs, accumulates=accumulates(net), scaled=scaled(net))
     squared = []
-    updates = {class_name(updated(net, half=half)) for half in (False, True)}
+    updates = {class_name(vertex) for vertex in (updated(net), *update_vertices(net))}
     for index, loop in enumerate(loops):
         if loop.codelet not in updates:
             continue

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from snnc.backends.poplar.network import PoplarNetwork
@@ -36,6 +36,8 @@ class PlacedParameter:
     learned: bool
     label: str
     half: bool
+    first: str = "g.first"
+    """The place of a group's first column in the array as the host sees it."""
 
     @property
     def layout_function(self) -> str:
@@ -44,8 +46,8 @@ class PlacedParameter:
 
     @property
     def summed(self) -> str:
-        """The same for sums of its gradient, which are float32."""
-        return "weights" if self.form == "dense" else "rows"
+        """The same for sums of its gradient, which are float32; those of float16 weights are padded like them."""
+        return "weights" if self.form == "dense" or self.half else "rows"
 
 
 def placed_parameters(net: PoplarNetwork) -> Iterator[PlacedParameter]:
@@ -79,12 +81,16 @@ def _weight(net: PoplarNetwork, connection: ConnectionInfo, name: str, learned: 
         return _placed(net, name, target, "dense", f"order_of_weights({target}, {inputs})", str(inputs), learned)
     if net.size(name) == 1:
         return _placed(net, name, target, "shared", "{}", "1", learned)
-    order = f"order_of_pairs({target}, {net.size(name)}, {net.offset(connection.id)})"
-    return _placed(net, name, target, "wide", order, "1", learned)
+    offset = net.offset(connection.id)
+    order = f"order_of_pairs({target}, {net.size(name)}, {offset})"
+    placed = _placed(net, name, target, "wide", order, "1", learned)
+    if not placed.half:
+        return placed
+    return replace(placed, order=f"padded({target}, {order})", first=f"g.first - {offset}" if offset else "g.first")
 
 
 def add_parameters(net: PoplarNetwork, assembly: Assembly) -> None:
-    """Add everything that belongs to parameters."""
+    """Add the variables, copies and updates of all parameters."""
     for placed in placed_parameters(net):
         _variables(assembly, placed)
         if placed.learned:
@@ -180,7 +186,7 @@ def _rounded(net: PoplarNetwork, placed: PlacedParameter) -> Values:
         "updates": "optimizer_step[0]",
         "key": f"{parameter_key(net.program.rounding.seed, number)}u",
         "begin": f"share_of({placed.population}, {placed.name}.size(g.index), g.replica).begin",
-        "first": "g.first",
+        "first": placed.first,
         "columns": "g.count",
         "inputs": placed.rows,
     }
@@ -189,12 +195,14 @@ def _rounded(net: PoplarNetwork, placed: PlacedParameter) -> Values:
 def _source_numbers(net: PoplarNetwork, assembly: Assembly, connection: ConnectionInfo, weight: str) -> None:
     """Copy the weights of a one-to-one connection to the tiles of their source, which forms the input gradient there."""
     source, target, rows = connection.source, connection.target, f"{weight}_rows"
+    half = net.program.parameters[weight].half
     if net.size(weight) == 1:
         assembly.variable("Parts", rows, f'layout.group_numbers({source}, "{rows}")', "copy of the number on the tiles of its source")
         assembly.refresh.append(f"to_readers.add({weight}.broadcast({source}.groups.size(), 0), {rows}.all);")
     else:
         offset = net.offset(connection.id)
-        assembly.variable("Parts", rows, f'layout.source_rows({source}, "{rows}", 1)', "copy of the weights on the tiles of their source")
+        made = f'layout.{"half_numbers" if half else "source_rows"}({source}, "{rows}"{"" if half else ", 1"})'
+        assembly.variable("Parts", rows, made, "copy of the weights on the tiles of their source")
         assembly.refresh.append(f"to_readers.add(Layout::pairs_of({source}, {target}, {weight}, {offset}), {rows}.all);")
 
 

@@ -44,11 +44,12 @@ def keeps_remainder(net: PoplarNetwork) -> bool:
     return net.program.rounding is not None and net.program.rounding.kind == "master"
 
 
-def updated(net: PoplarNetwork, *, half: bool = False) -> VertexSpec:
-    """Return the vertex that updates float32 parameters, or float16 weights."""
+def updated(net: PoplarNetwork, *, half: bool = False, placed: bool = False) -> VertexSpec:
+    """Return the vertex that updates float32 parameters, or float16 weights, perhaps with a table of their places."""
     number, rounding = len(moments(net.program.optimizer)), net.program.rounding
     if half and rounding is not None:
-        return update_half(net.costs, number, accumulates=accumulates(net), clips=clips(net), rounding=rounding.kind)
+        kept = {"accumulates": accumulates(net), "clips": clips(net)}
+        return update_half(net.costs, number, **kept, rounding=rounding.kind, placed=placed)
     return update(net.costs, number, accumulates=accumulates(net), clips=clips(net))
 
 
@@ -57,9 +58,19 @@ def updates_halves(net: PoplarNetwork) -> bool:
     return any(net.program.parameters[op.parameter].half for op in net.program.update) and not net.external
 
 
-def connected_update(net: PoplarNetwork, *, half: bool = False) -> VertexSpec:
+def update_vertices(net: PoplarNetwork) -> list[VertexSpec]:
+    """Return the vertices that update float16 weights, one of each class that the program has."""
+    if not updates_halves(net):
+        return []
+    maps = {c.weight: net.indexed[c.id].map for c in net.program.connections if c.id in net.indexed}
+    learned = [op.parameter for op in net.program.update if net.program.parameters[op.parameter].half]
+    found = {vertex.name: vertex for vertex in (updated(net, half=True, placed=n in maps and maps[n].reordered) for n in learned)}
+    return [found[name] for name in sorted(found)]
+
+
+def connected_update(net: PoplarNetwork, *, half: bool = False, placed: bool = False) -> VertexSpec:
     """Return the fields of an update with the accumulated gradients; if gradients are clipped, the norm's vertices read these instead."""
-    found = updated(net, half=half)
+    found = updated(net, half=half, placed=placed)
     return replace(found, fields=(*found.fields, KEPT)) if accumulates(net) and clips(net) else found
 
 
@@ -125,10 +136,10 @@ def update_code(net: PoplarNetwork) -> Body:
     gradient = unscaled(net, "gradient[i]")
     rule = printed_rule(net.program.optimizer or SGD(), gradient=gradient)
     kept: Body = {"accumulates": accumulates(net), "clips": clips(net), "width": width(net), "numbers": rate_numbers(net)}
-    kept |= {"half": None, "scaled": scaled(net)}
+    kept |= {"halves": update_vertices(net), "scaled": scaled(net)}
     if updates_halves(net):
         assert net.program.rounding is not None, "float16 weights are updated"
-        kept |= {"half": updated(net, half=True), "rounding": net.program.rounding.kind}
+        kept |= {"rounding": net.program.rounding.kind}
         kept |= {"half_rule": printed_rule(net.program.optimizer or SGD(), gradient=gradient, value="now")}
     return {"template": "optimizer", "rule": rule, "shared": _shared(net), "vertex": updated(net), "schedule": scheduled(net), **kept}
 

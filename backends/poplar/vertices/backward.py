@@ -259,7 +259,8 @@ def _add_source_gradient(net: PoplarNetwork, assembly: Assembly, population: Pop
         tables = net.indexed[connection.id].source if link.indexed is not None else None
         forms.append((link, None if tables is None else tables.form))
         values |= _outgoing_values(net, index, connection, *forms[-1])
-        times = {0: "", 1: f"*weight{index} * "}.get(link.weight_elements, f"weight{index}[c] * ")
+        one = f"static_cast<float>(weight{index}[c]) * " if link.half else f"weight{index}[c] * "
+        times = {0: "", 1: f"*weight{index} * "}.get(link.weight_elements, one)
         outgoing.append(
             {
                 "index": index,

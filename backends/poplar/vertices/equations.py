@@ -64,7 +64,7 @@ def equations(assignments: Iterable[Assignment]) -> list[dict[str, str]]:
 
 
 def _text(expression: Expression) -> str:
-    """C++ of a value, in parentheses where it has an operator."""
+    """C++ of a value, in parentheses if it has an operator."""
     match expression:
         case Number(value):
             return f"splat<Real>({c_literal(value)})"

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from snnc.backends.poplar.network import PoplarNetwork
 from snnc.backends.poplar.parameters.updates import FACTOR, clips, connected_update, optimizer_arrays, rates_of
 from snnc.backends.poplar.parts import Assembly, Body, Values, VertexLoop, class_name, connected
+from snnc.compiler.losses.weight_rounding import REMAINDER, parameter_key
 from snnc.compiler.tiles.codelets.block_vertices import NUMBERS, BlockLink
 from snnc.compiler.tiles.indexed.plan_tables import IndexedConnection
 from snnc.compiler.tiles.indexed.tables import IndexTables, TableForm
@@ -114,7 +115,7 @@ def _add_choices(net: PoplarNetwork, assembly: Assembly, found: IndexedConnectio
         assembly.variable("Sums", f"{id_}_best", f'layout.block_rows({target}, "{id_}_best", 1)', "largest value so far")
     if found.source is not None:
         assembly.cells(target, f"{id_}_chosen", "1", "first entry of the largest value")
-        assembly.variable("Matrix", f"{id_}_winner", f'layout.matrix({target}, "{id_}_winner")', "the same entries, for the source")
+        assembly.variable("Matrix", f"{id_}_winner", f'layout.matrix({target}, "{id_}_winner")', "copy of these entries for the source")
 
 
 def zeroed(population: str, cells: str, comment: str) -> VertexLoop:
@@ -144,17 +145,20 @@ def _add_theta(net: PoplarNetwork, assembly: Assembly, found: IndexedConnection,
     connection, id_, target = found.connection, found.connection.id, found.connection.target
     owners = f"{id_}_owners"
     assembly.variable("std::vector<Owner>", owners, f"owners_of(tables[{at}])", "owners of the weights: they update them")
-    _owned(assembly, owners, f"{id_}_theta", f"weights and biases of {connection.label}")
-    for side in _sides(found):
-        assembly.variable("Parts", f"{side}_copy", f'{side}.copies(graph, "{side}_copy")', "copy of the weights that each group uses")
-        assembly.refresh.append(f"to_readers.add({side}.from({id_}_theta.all), {side}_copy.all);")
-    _shown(net, assembly, found, "PARAMETER", "", "theta", at + 1, writable=True)
+    if half_table(net, found):
+        _add_half_theta(net, assembly, found, at + 1)
+    else:
+        _owned(assembly, owners, f"{id_}_theta", f"weights and biases of {connection.label}")
+        for side in _sides(found):
+            assembly.variable("Parts", f"{side}_copy", f'{side}.copies(graph, "{side}_copy")', "copy of the weights that each group uses")
+            assembly.refresh.append(f"to_readers.add({side}.from({id_}_theta.all), {side}_copy.all);")
+        _shown(net, assembly, found, "PARAMETER", "", "theta", at + 1, writable=True)
     if not net.weight_gradient(id_):
         return
     sums = assembly.variable("Parts", f"d_{id_}_theta", f'{id_}_in.private_sums(graph, "d_{id_}_theta")', "private gradients")
     assembly.forget("backward", sums)
     workers = net.plan.target.workers
-    _owned(assembly, owners, f"d_{id_}_total", "their sums")
+    _owned(assembly, owners, f"d_{id_}_total", "sums of the private gradients")
     _owned(assembly, owners, f"d_{id_}_rest", "sums of all workers but the first", workers - 1)
     assembly.forget(SHARED_SUMS, f"d_{id_}_rest")
     assembly.variable(
@@ -162,7 +166,36 @@ def _add_theta(net: PoplarNetwork, assembly: Assembly, found: IndexedConnection,
     )
     _shown(net, assembly, found, "GRADIENT", "d_", "total", at + 1, writable=False)
     _add_sums(net, assembly, found, sums)
-    _add_update(net, assembly, found, f"learned_owners({owners})", at)
+    _add_updates(net, assembly, found, at)
+
+
+def half_table(net: PoplarNetwork, found: IndexedConnection) -> bool:
+    """Return whether the weights of a connection with tables are float16."""
+    weight = found.connection.weight
+    return weight is not None and net.program.parameters[weight].half
+
+
+def _add_half_theta(net: PoplarNetwork, assembly: Assembly, found: IndexedConnection, order: int) -> None:
+    """Add float16 weights, of which each owner has whole words, and biases, which are float32, as arrays of their own."""
+    connection, id_, weights = found.connection, found.connection.id, found.map.weights
+    theta = f'half_theta(graph, {id_}_owners, "{id_}_theta", {weights})'
+    assembly.variable("Parts", f"{id_}_theta", theta, f"weights of {connection.label}, each owner's in whole words")
+    whole = f"without_padding({id_}_theta, {id_}_owners, {weights})"
+    for side in _sides(found):
+        made = f'{side}.copies(graph, "{side}_copy", poplar::HALF, 0, {weights})'
+        assembly.variable("Parts", f"{side}_copy", made, "what each group uses of them")
+        assembly.refresh.append(f"to_readers.add({side}.from({whole}, 0, {weights}), {side}_copy.all);")
+    shape = "{" + ", ".join(map(str, net.program.buffers[connection.weight or ""].shape or (1,))) + "}"
+    assembly.tensors.append(f'half_parameter("{connection.weight}", {shape}, {whole}, order_of_table(tables[{order}]));')
+    if not found.map.biases:
+        return
+    size = f"[](const Owner &o) {{ return o.first < {weights} ? std::size_t{{0}} : o.count; }}"
+    assembly.variable("Parts", f"{id_}_beta", f'parts_on(graph, {id_}_owners, "{id_}_beta", {size})', f"biases of {connection.label}")
+    copies = f'{id_}_in.copies(graph, "{id_}_in_biases", poplar::FLOAT, {weights}, {found.map.elements})'
+    assembly.variable("Parts", f"{id_}_in_biases", copies, "what each group uses of them")
+    assembly.refresh.append(f"to_readers.add({id_}_in.from({id_}_beta.all, {weights}, {found.map.elements}), {id_}_in_biases.all);")
+    shape = "{" + ", ".join(map(str, net.program.buffers[connection.bias or ""].shape or (1,))) + "}"
+    assembly.tensor("PARAMETER", str(connection.bias), shape, f"{id_}_beta.all", "{}", True)
 
 
 def _add_sums(net: PoplarNetwork, assembly: Assembly, found: IndexedConnection, sums: str) -> None:
@@ -177,8 +210,9 @@ def _add_sums(net: PoplarNetwork, assembly: Assembly, found: IndexedConnection, 
     }
     loop = ("Group", "g", f"with_several_blocks({target})", "sum_private_gradients", class_name(private), "g.tile")
     assembly.loop("update", VertexLoop(label, *loop, connected(private, values)))
+    nothing = "layout.numbers({0.0f}, s.tile)" if half_table(net, found) else f"{id_}_theta[s.owner]"
     values = {
-        "pieces": f"{id_}_shares.of(s, {id_}_theta[s.owner])",
+        "pieces": f"{id_}_shares.of(s, {nothing})",
         "place": f"layout.constants({id_}_shares.place(s), s.tile)",
         "total": f"summed(d_{id_}_total, d_{id_}_rest, s)",
         "number": f"{id_}_shares.number(s)",
@@ -195,22 +229,58 @@ def _owned(assembly: Assembly, owners: str, name: str, comment: str, each: int =
     assembly.variable("Parts", name, f'parts_on(graph, {owners}, "{name}", [](const Owner &o) {{ return {size}; }})', comment)
 
 
-def _add_update(net: PoplarNetwork, assembly: Assembly, found: IndexedConnection, learned: str, at: int) -> None:
+def _add_updates(net: PoplarNetwork, assembly: Assembly, found: IndexedConnection, at: int) -> None:
+    """Add the vertices that update weights and biases; those of float16 weights are others."""
+    id_, weights = found.connection.id, found.map.weights
+    learned = f"learned_owners({id_}_owners)"
+    for moment in optimizer_arrays(net):
+        _owned(assembly, f"{id_}_owners", f"{id_}_{moment}", "")
+        _shown(net, assembly, found, "SETTING" if moment == "kept" else "MOMENT", "", moment, at + 1, writable=True)
+    if not half_table(net, found):
+        _add_update(net, assembly, found, learned, at)
+        return
+    updated = {op.parameter for op in net.program.update}
+    if found.connection.weight in updated:
+        _add_update(net, assembly, found, f"owners_between({learned}, 0, {weights})", at, half=True)
+    if found.map.biases and found.connection.bias in updated:
+        _add_update(net, assembly, found, f"owners_between({learned}, {weights}, {found.map.elements})", at, value="beta")
+
+
+def _rounding(net: PoplarNetwork, assembly: Assembly, found: IndexedConnection, order: int) -> Values:
+    """The fields of the vertex that rounds weights: where random numbers find them, or the remainders."""
+    id_, weight, rounding = found.connection.id, found.connection.weight or "", net.program.rounding
+    if rounding is None or rounding.kind == "nearest":
+        return {}
+    if rounding.kind == "master":
+        _owned(assembly, f"{id_}_owners", f"{id_}_{REMAINDER}", "what rounding lost")
+        shape = "{" + ", ".join(map(str, net.program.buffers[weight].shape or (1,))) + "}"
+        whole = f"{id_}_{REMAINDER}.all.slice(0, {found.map.weights})"
+        assembly.tensor("MOMENT", f"{weight}_{REMAINDER}", shape, whole, f"order_of_table(tables[{order}])", True)
+        return {REMAINDER: f"{id_}_{REMAINDER}[o.index]"}
+    number = [op.parameter for op in net.program.update].index(weight)
+    values: Values = {"updates": "optimizer_step[0]", "key": f"{parameter_key(rounding.seed, number)}u"}
+    if found.map.reordered:
+        return values | {"places": f"layout.constants(places_of(o, tables[{order}]), o.tile)"}
+    # Weights in the model's order: one column, in which the row is the place.
+    return values | {"begin": "o.first", "first": 0, "columns": 1, "inputs": 1}
+
+
+def _add_update(
+    net: PoplarNetwork, assembly: Assembly, found: IndexedConnection, learned: str, at: int, *, half: bool = False, value: str = "theta"
+) -> None:
     id_ = found.connection.id
     values: Values = {
         "rates": rates_of(net, found.connection.weight, found.connection.bias),
-        "value": f"{id_}_theta[o.index]",
+        "value": f"{id_}_{value}[o.index]",
         "gradient": f"d_{id_}_total[o.index]",
         "others": f"d_{id_}_rest[o.index]",
         "count": "o.count",
         "parts": net.plan.target.workers,
     }
-    for moment in optimizer_arrays(net):
-        _owned(assembly, f"{id_}_owners", f"{id_}_{moment}", "")
-        _shown(net, assembly, found, "SETTING" if moment == "kept" else "MOMENT", "", moment, at + 1, writable=True)
-        values[moment] = f"{id_}_{moment}[o.index]"
+    values |= {moment: f"{id_}_{moment}[o.index]" for moment in optimizer_arrays(net)}
     values |= {"clip": FACTOR} if clips(net) else {}
-    vertex = connected_update(net)
+    values |= _rounding(net, assembly, found, at + 1) if half else {}
+    vertex = connected_update(net, half=half, placed=half and found.map.reordered)
     loop = ("Owner", "o", learned, "update_parameters", class_name(vertex), "o.tile")
     assembly.loop("update", VertexLoop(found.connection.label, *loop, connected(vertex, values)))
 
@@ -241,6 +311,15 @@ def table_values(connection: str, index: int, form: TableForm) -> Values:
     side = f"{connection}_in"
     rows: Values = {f"keys{index}": f"{side}_keys[b.group]"} if form.keyed else {f"low{index}": f"{side}.low(b)"}
     return _table_values(side, index, form) | rows | {f"span{index}": f"{side}.span(b)"}
+
+
+def half_table_values(connection: str, index: int, weights: int, *, biased: bool) -> Values:
+    """The weights of a target's vertex that are float16, and its biases."""
+    side = f"{connection}_in"
+    found: Values = {f"weight{index}": f"{side}_copy[b.group]"}
+    if biased:
+        found |= {f"biases{index}": f"{side}_biases[b.group]", f"weights{index}": f"{side}.size(b, {weights})"}
+    return found
 
 
 def gradient_values(link: BlockLink) -> Values:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from snnc.backends.poplar.network import PoplarNetwork
 from snnc.backends.poplar.parts import Body, Values
 from snnc.backends.poplar.vertices.counting import BLOCK, TRIPS, counted
-from snnc.backends.poplar.vertices.indexed import gradient_values, sent_choice_values, table_body, table_values
+from snnc.backends.poplar.vertices.indexed import gradient_values, half_table_values, sent_choice_values, table_body, table_values
 from snnc.compiler.ir.step_program import ConnectionInfo
 from snnc.compiler.tiles.codelets.block_vertices import BlockLink
 from snnc.compiler.tiles.vertices.loops import LoopsByPlace
@@ -35,10 +35,12 @@ class Incoming(BlockLink):
         return f"{kind}_{'events' if self.link.events else 'values'}"
 
     def body(self) -> Body:
-        """Its template data."""
+        """The template data of the connection."""
         i, size = self.index, self.link.weight_elements
         shared = size == 1 and self.link.one_to_one
-        weight = {0: "1.0f"}.get(size, f"*weight{i}" if shared else f"weight{i}[c]")
+        one = f"static_cast<float>(weight{i}[c])" if self.link.half else f"weight{i}[c]"
+        weight = {0: "1.0f"}.get(size, f"*weight{i}" if shared else one)
+        biases = f"&biases{i}[0], weights{i}" if self.link.half else f"&weight{i}[0], 0"
         return {
             "index": i,
             "port": self.link.port,
@@ -46,6 +48,7 @@ class Incoming(BlockLink):
             "rows": "HalfRows" if self.link.half else "Rows",
             "products": "HalfProducts" if self.link.half else "Products",
             "weight": weight,
+            "biases": biases,
             "weight_times": "" if size == 0 else f"{weight} * ",
             "gradient_index": "0" if shared else "c",
             **(self.tables or {}),
@@ -137,6 +140,8 @@ def weight_values(links: Iterable[Incoming]) -> Values:
             if link.link.chooses:
                 what = "seen" if link.link.events else "best"
                 values[f"{what}{i}"] = f"{link.connection.id}_{what}[b.index]"
+            elif link.link.half and link.link.indexed is not None:
+                values |= half_table_values(link.connection.id, i, link.link.indexed.map.weights, biased=link.biased)
             else:
                 values[f"weight{i}"] = f"{link.connection.id}_in_copy[b.group]"
         elif link.link.one_to_one and link.link.weight_elements == 1:

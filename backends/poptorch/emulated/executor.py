@@ -11,7 +11,7 @@ from snnc.backends.poptorch.emulated.options import Error, Options, OutputMode
 
 
 class DataLoader(torch.utils.data.DataLoader[Any]):  # type: ignore[misc]  # torch is an extra, without types here
-    """See ``poptorch.DataLoader``: a batch holds the samples of all micro-batches of a call."""
+    """See ``poptorch.DataLoader``: a batch contains the samples of all micro-batches of a call."""
 
     def __init__(
         self, options: Options, dataset: Any, batch_size: int = 1, shuffle: bool = False, drop_last: bool = True, **others: Any
@@ -108,16 +108,16 @@ class PoplarExecutor:
         ipus = max(blocks, default=0) + 1
         if ipus < self._emulator.ipus:
             operation_ipus = self._emulator.ipus
-            raise Error(f"the model uses {ipus} IPUs, and its custom operation the tiles of {operation_ipus}; put a block on the last one")
+            raise Error(f"the model uses {ipus} IPUs, but its custom operation the tiles of {operation_ipus}; put a block on the last one")
         if ipus & (ipus - 1) and not options.round_up:
-            raise Error(f"the model uses {ipus} IPUs; their number has to be a power of two; call autoRoundNumIPUs(True) to round it up")
+            raise Error(f"the model uses {ipus} IPUs; their number must be a power of two; call autoRoundNumIPUs(True) to round it up")
         if len(blocks) < 2 or not options.strategy.pipelined:
             return
         stages = 2 * len(blocks) - 1 if self._optimizer is not None else len(blocks)
         name = "gradientAccumulation" if self._optimizer is not None else "deviceIterations"
         given = options.Training.gradient_accumulation if self._optimizer is not None else options.device_iterations
         if given < stages:
-            raise Error(f"the pipeline has {stages} stages and {name} is {given}; it has to be {stages} or more")
+            raise Error(f"the pipeline has {stages} stages and {name} is {given}; it must be {stages} or more")
 
 
 def _detached(result: Any) -> Any:

@@ -131,5 +131,5 @@ class Options:
 def positive(name: str, number: int) -> int:
     """Return `number`; raise an error if it is below 1."""
     if isinstance(number, bool) or int(number) != number or number < 1:
-        raise Error(f"{name} is {number}; it has to be 1 or more")
+        raise Error(f"{name} is {number}; it must be 1 or more")
     return int(number)

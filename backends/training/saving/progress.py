@@ -72,7 +72,7 @@ class ProgressGuard:
         Raises
         ------
         DivergedError
-            A value is not finite; the engine and the file hold the last good state.
+            A value is not finite; the engine and the file contain the last good state.
         CheckpointError
             It cannot be written.
         """
@@ -111,7 +111,7 @@ class ProgressGuard:
         Raises
         ------
         ResumeError
-            The file holds another one.
+            The file contains another one.
         """
         if path is None:
             assert self._best is not None, "kept after the best epoch"
@@ -120,7 +120,7 @@ class ProgressGuard:
         entries, metadata = read_weight_file(path)
         position = position_in(path, entries, metadata)
         if position is None or position.epoch != epochs:
-            raise ResumeError(f"{path} does not hold the best weights of this training, those after {epochs} epochs; the last ones stay.")
+            raise ResumeError(f"{path} does not contain the best weights of this run, those after {epochs} epochs; the last ones stay.")
         set_entries(self.program, self.engine, entries, strict=True, optimizer=isinstance(self.engine, ResumableEngine))
 
     @property

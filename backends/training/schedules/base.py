@@ -19,7 +19,7 @@ class ScheduleError(SessionError):
 
 @dataclass(frozen=True)
 class TrainingPosition:
-    """The position of a training before one of its updates.
+    """The position of a training run before one of its updates.
 
     Attributes
     ----------
@@ -68,7 +68,7 @@ class Lasting(Schedule):
     Attributes
     ----------
     updates, epochs
-        The length, as one of them; a training turns epochs into updates.
+        The length, in one of these units; a training run converts epochs to updates.
     """
 
     updates: int | None = None
@@ -101,7 +101,7 @@ def updates_of(epochs: float, when: TrainingPosition, schedule: Schedule) -> int
     """
     if when.batches is None:
         raise ScheduleError(
-            f"{type(schedule).__name__} has a length of {epochs:g} epochs, and how many updates these have is unknown here; give updates=…."
+            f"{type(schedule).__name__} has a length of {epochs:g} epochs, but their number of updates is unknown here; give updates=…."
         )
     return max(1, round(epochs * when.batches))
 

@@ -63,7 +63,7 @@ class ByEpoch(Schedule):
         """See :class:`Schedule`."""
         if when.epoch is None:
             raise ScheduleError(
-                "ByEpoch has a value for each epoch, and which epoch this is is unknown here; give a function of the update."
+                "ByEpoch has a value for each epoch, but the epoch is unknown here; give a function of the update."
             )
         return float(value_at(self.then, TrainingPosition(when.epoch, when.epoch, 1, when.losses)))
 

@@ -1,4 +1,4 @@
-"""Schedules that depend on the update alone. Each value is a closed formula, so training can resume at any update."""
+"""Schedules that depend only on the update. Each value is a closed formula, so training can resume at any update."""
 
 from __future__ import annotations
 

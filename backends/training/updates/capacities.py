@@ -161,7 +161,7 @@ class SpikeLimits:
         wanted = self._now if capacity is None else self._found(capacity)
         chosen = self.policy if policy is None else policy
         if chosen not in POLICIES:
-            raise SpikeLimitError(f"drop is {chosen!r}; it is one of {', '.join(POLICIES)}.")
+            raise SpikeLimitError(f"drop is {chosen!r}; it must be one of {', '.join(POLICIES)}.")
         at = self._update if update is None else update
         if (wanted, chosen) == (self._now, self.policy) and (at == self._update or chosen == "lowest"):
             self._update = at

@@ -1,6 +1,6 @@
 """Masks of dropout layers: initial values of one state, drawn for every sample of an update.
 
-A number follows from a counter alone (Salmon et al. 2011, DOI 10.1145/2063384.2063405), by the finaliser of SplitMix64 (Steele et al. 2014,
+A number depends only on a counter (Salmon et al. 2011, DOI 10.1145/2063384.2063405), by the finaliser of SplitMix64 (Steele et al. 2014,
 DOI 10.1145/2714064.2660195): no generator has a state, so every target and every division of a batch draws the same masks.
 """
 

@@ -3,13 +3,13 @@
 The layers that a normalisation reads do not depend on it, so an update runs in passes of the whole program:
 
 1. For each level of normalisations, in the order of the data: run forward, with the statistics of earlier levels; compute this level's.
-2. For each level, from the last one: run forward and backward; the gradients of its gains and biases are the sums that the gradient
-   through its statistics needs (:mod:`snnc.compiler.neurons.library.batch_norm`). With statistics of each step, these sums come from the
-   adjoints of the normalised values, which the target stores.
-3. Run forward and backward again with all of them, and update.
+2. Run forward with all statistics. For each level, from the last one: run backward; the gradients of its gains and biases are the sums
+   that the gradient through its statistics needs (:mod:`snnc.compiler.neurons.library.batch_norm`). With statistics of each step, these
+   sums come from the adjoints of the normalised values, which the target stores.
+3. Run backward again with all of them, and update.
 
-With L levels these are 2 L + 1 forward and L + 1 backward passes. Each pass is an ordinary one, so every target that separates gradients
-from updates can do it.
+With L levels these are L + 1 forward and L + 1 backward passes; an engine that cannot go backward again (or statistics of each step, which
+are inputs) runs forward before each of them. Each pass is an ordinary one, so every target that separates gradients from updates can do it.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from snnc.backends.runtime.engine import (
     Engine,
     Initial,
     OptimizerValues,
+    RepeatingEngine,
     ResumableEngine,
     SplitEngine,
     SteppingEngine,
@@ -69,9 +70,11 @@ class _Update:
         self.inputs = dict(inputs)
         self.values = values
         self.normalised: dict[str, Array] = {}
-        """Output of a normalisation -> its values with the batch's statistics, [T, B, *shape]."""
+        """Output of a normalisation of each step -> its values with the batch's statistics, [T, B, *shape]."""
         self.deviation: dict[str, Array] = {}
-        """Output of a normalisation -> the square root of variance + eps, by which it divides."""
+        """Output of a normalisation of each step -> the square root of variance + eps, by which it divides."""
+        self.counts: dict[str, int] = {}
+        """Output of a normalisation -> the values of a mean."""
 
 
 def trains_normalised(program: StepProgram) -> bool:
@@ -90,7 +93,7 @@ def check_normalised(program: StepProgram, target: str) -> None:
     if trains_normalised(program):
         name = next(p.label for p in program.populations if is_batch_norm(p.model))
         raise NormalisationError(
-            f"{name!r} normalises over a batch, and {target} cannot train it: gradients and the update are one program there. Train on "
+            f"{name!r} normalises over a batch, but {target} cannot train it: gradients and the update are one program there. Train on "
             "'cpu', 'cuda' or 'reference'; without a loss it runs here, with the running statistics."
         )
 
@@ -110,10 +113,11 @@ class NormalisingEngine(EngineWrapper[SplitEngine]):
             check_normalised(program, "this target")
         assert isinstance(engine, SplitEngine)
         if program.optimizer is not None and program.optimizer.loss_scale is not None:
-            raise NormalisationError("the optimizer has loss_scale, and statistics of a batch take gradients as they are; leave it out.")
+            raise NormalisationError("the optimizer has loss_scale, but statistics of a batch need unscaled gradients; leave it out.")
         super().__init__(engine)
         self._layers = _layers(program)
         self._masks = masks_of(program)
+        self._repeats = not any(layer.inputs for layer in self._layers)
         self._hidden = {o.id for o in statistics_outputs(program).values()}
 
     def forward(self, inputs: Mapping[str, Array], initial: Initial) -> dict[str, Array]:
@@ -131,12 +135,15 @@ class NormalisingEngine(EngineWrapper[SplitEngine]):
         try:
             for level in levels:
                 self._measure([layer for layer in self._layers if layer.level == level], update, running, masks)
+            loss = self.engine.gather_parts([(update.inputs, target)], samples)
             for level in reversed(levels):
-                self.engine.gather_parts([(update.inputs, target)], samples)
                 for layer in self._layers:
                     if layer.level == level and layer.adjoint is not None:
                         self._go_through(layer, update)
-            loss = self.engine.gather_parts([(update.inputs, target)], samples)
+                if self._repeats and isinstance(self.engine, RepeatingEngine):
+                    self.engine.gather_again(samples)
+                else:
+                    self.engine.gather_parts([(update.inputs, target)], samples)
         finally:
             self.engine.set_parameters(running)
         self.engine.change_parameters(learning_rate)
@@ -148,27 +155,28 @@ class NormalisingEngine(EngineWrapper[SplitEngine]):
             self._set(layer, {MEAN: 0.0, VARIANCE: 1 - update.values[layer.parameters[EPSILON]]})
         found = self.engine.forward(update.inputs, initial)
         for layer in layers:
-            x = found[layer.output].astype(np.float64)
-            count = math.prod(x.shape[axis] for axis in layer.axes)
+            x = found[layer.output]
+            update.counts[layer.output] = count = math.prod(x.shape[axis] for axis in layer.axes)
             if count < 2:
                 raise NormalisationError(f"{layer.label!r} has one value of each channel in a batch; statistics need two or more.")
-            mean, variance = x.mean(layer.axes, keepdims=True), x.var(layer.axes, keepdims=True)
+            mean, variance = _moments(x, layer.axes)
             eps, momentum = (float(update.values[layer.parameters[name]].reshape(-1)[0]) for name in (EPSILON, MOMENTUM))
             for name, of_steps in ((MEAN, mean), (VARIANCE, variance * count / (count - 1))):
                 now = running[layer.parameters[name]].astype(np.float64)
                 for measured in of_steps[:, 0]:
                     now = (1 - momentum) * now + momentum * np.broadcast_to(measured, layer.shape).reshape(now.shape)
                 running[layer.parameters[name]] = now.astype(np.float32)
-            update.deviation[layer.output] = np.sqrt(variance + eps)
-            update.normalised[layer.output] = (x - mean) / update.deviation[layer.output]
+            if layer.inputs:
+                update.deviation[layer.output] = np.sqrt(variance + eps)
+                update.normalised[layer.output] = (x - mean) / update.deviation[layer.output]
             self._give(layer, update, dict(zip((MEAN, VARIANCE), (mean, variance), strict=True)))
 
     def _go_through(self, layer: _NormLayer, update: _Update) -> None:
         """Set the terms of the gradient through the statistics of a layer."""
-        x = update.normalised[layer.output]
-        count = math.prod(x.shape[axis] for axis in layer.axes)
+        count = update.counts[layer.output]
         if layer.inputs:
             assert layer.adjoint is not None
+            x = update.normalised[layer.output]
             adjoint = self.engine.adjoint_of(layer.adjoint).reshape(x.shape) * update.deviation[layer.output]
             sums = adjoint.sum(layer.axes, keepdims=True), (adjoint * x).sum(layer.axes, keepdims=True)
         else:
@@ -239,6 +247,20 @@ class NormalisingEngine(EngineWrapper[SplitEngine]):
     def max_samples(self, steps: int, batch: int) -> int:
         """See :class:`~snnc.backends.runtime.engine.BoundedEngine`."""
         return samples_at_once(self.engine, steps, batch)
+
+
+def _moments(x: Array, axes: tuple[int, ...]) -> tuple[Array, Array]:
+    """Return mean and variance over `axes`, which keep a length of 1, in double.
+
+    Values are float32, and so are their distances from one of them, which are summed in double: numbers far from 0 lose no digits.
+    """
+    first = x[tuple(slice(1) if axis in axes else slice(None) for axis in range(x.ndim))]
+    apart = x - first
+    count = math.prod(x.shape[axis] for axis in axes)
+    mean = apart.sum(axes, dtype=np.float64, keepdims=True) / count
+    np.square(apart, out=apart)
+    variance = apart.sum(axes, dtype=np.float64, keepdims=True) / count - np.square(mean)
+    return first + mean, np.maximum(variance, 0)
 
 
 def _layers(program: StepProgram) -> tuple[_NormLayer, ...]:

@@ -185,7 +185,7 @@ class Ranks:
 
 
 def ranks_for(engine: Engine, batch: int) -> Ranks | None:
-    """Return this process's place among those that train together; None if it is alone.
+    """Return the rank of this process among those that train together; None if it trains alone.
 
     Parameters
     ----------
@@ -206,7 +206,7 @@ def ranks_for(engine: Engine, batch: int) -> Ranks | None:
         return None
     if engine.batch is not None or not isinstance(engine, SharingEngine):
         raise UnsharedTargetError(
-            f"{size} processes were started to train together, and only the targets 'cpu' and 'cuda' sum gradients over processes. Use "
+            f"{size} processes were started to train together, but only the targets 'cpu' and 'cuda' sum gradients over processes. Use "
             f"one of these, {_HELP}."
         )
     if batch < size:
@@ -224,7 +224,7 @@ def processes() -> int:
 
 
 def leads() -> bool:
-    """Return whether this process writes files and results: it is alone, or rank 0."""
+    """Return whether this process writes files and results: it trains alone, or is rank 0."""
     group = _open_group()
     if group is not None:
         return int(group.get_rank()) == 0

@@ -24,7 +24,7 @@ class Updates:
     accumulate
         Number of parts in which the samples of an update run.
     ranks
-        Processes that share each batch; None: this one is alone.
+        Processes that share each batch; None: this process trains alone.
 
     Raises
     ------

@@ -138,6 +138,11 @@ class IndexedMap:
         return len(self.order) if self.order is not None else 0 if self.constants is None else len(self.constants)
 
     @property
+    def reordered(self) -> bool:
+        """Whether the weights of theta are in another order than the operation's parameter."""
+        return self.order is not None and bool((self.order != np.arange(len(self.order))).any())
+
+    @property
     def elements(self) -> int:
         """Elements of theta."""
         return self.weights + self.biases

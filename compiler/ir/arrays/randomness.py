@@ -23,38 +23,38 @@ class Stream(np.random.Generator):
         As for :func:`numpy.random.default_rng`.
     """
 
-    # The signatures are numpy's, as far as snnc uses them.
+    # The signatures are those parts of numpy's that snnc uses.
     def __init__(self, seed: int | Sequence[int]) -> None:
         bits = np.random.PCG64(seed)
         super().__init__(bits)
         self._frozen = np.random.RandomState(bits)
 
     def random(self, size: Any = None, dtype: Any = np.float64, out: Any = None) -> Any:
-        """Return random numbers of [0, 1): the upper 53 bits of each raw number."""
+        """Return random numbers in [0, 1), from the upper 53 bits of each raw number."""
         return _converted(self._frozen.random_sample(size), dtype, out)
 
     def uniform(self, low: Any = 0.0, high: Any = 1.0, size: Any = None) -> Any:
-        """Return random numbers of [low, high)."""
+        """Return random numbers in [low, high)."""
         return self._frozen.uniform(low, high, size)
 
     def normal(self, loc: Any = 0.0, scale: Any = 1.0, size: Any = None) -> Any:
-        """Return normal numbers, by Marsaglia's polar method."""
+        """Return normally distributed numbers, by Marsaglia's polar method."""
         return self._frozen.normal(loc, scale, size)
 
     def standard_normal(self, size: Any = None, dtype: Any = np.float64, out: Any = None) -> Any:
-        """Return normal numbers around 0 of variance 1."""
+        """Return normally distributed numbers with mean 0 and variance 1."""
         return _converted(self._frozen.standard_normal(size), dtype, out)
 
     def lognormal(self, mean: Any = 0.0, sigma: Any = 1.0, size: Any = None) -> Any:
-        """Return ``exp`` of normal numbers."""
+        """Return ``exp`` of normally distributed numbers."""
         return self._frozen.lognormal(mean, sigma, size)
 
     def binomial(self, n: Any, p: Any, size: Any = None) -> Any:
-        """Return the numbers of successes among `n` draws, each of probability `p`."""
+        """Return the numbers of successes in `n` draws with probability `p`."""
         return self._frozen.binomial(n, p, size)
 
     def integers(self, low: Any, high: Any = None, size: Any = None, dtype: Any = np.int64, endpoint: bool = False) -> Any:
-        """Return whole numbers of [low, high), or of [0, low)."""
+        """Return whole numbers in [low, high), or in [0, low)."""
         first, last = (0, low) if high is None else (low, high)
         return self._frozen.randint(first, np.asarray(last) + 1 if endpoint else last, size, dtype)
 

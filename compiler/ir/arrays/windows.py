@@ -116,7 +116,7 @@ def windows_of(name: str, operation: Conv | Pool, shape: Shape) -> Windows:
 
 
 def output_shape(name: str, operation: Conv | Pool, shape: Shape) -> Shape:
-    """Return the output shape of `operation` for an input of `shape`; raises as :func:`windows_of`."""
+    """Return the output shape of `operation` for an input of `shape`; raises the errors of :func:`windows_of`."""
     windows = windows_of(name, operation, shape)
     channels = operation.weight.shape[0] if isinstance(operation, Conv) else shape[0]
     return (channels, *windows.output)

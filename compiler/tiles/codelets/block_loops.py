@@ -30,7 +30,7 @@ class Reads(Protocol):
 
     @property
     def index(self) -> int:
-        """Its number among the connections into the block."""
+        """Index of the connection among those into the block."""
 
     @property
     def link(self) -> Link:
@@ -71,9 +71,14 @@ def read_loops(cost: CodeletCost, read: Reads) -> Iterator[Loop]:
     elif read.link.dense:
         yield from _events(cost, place) if read.link.events else _values(cost, place, mostly_zero=read.link.sparse_values)
     elif read.link.events:
-        yield from looping("spikes", Amount("events"), cost.id, place)
+        yield from looping("spikes", Amount("events"), cost.id + _converted(cost, read.link), place)
     else:
-        yield from looping("values", SAMPLES * COUNT, cost.element, place)
+        yield from looping("values", SAMPLES * COUNT, cost.element + _converted(cost, read.link), place)
+
+
+def _converted(cost: CodeletCost, link: Link) -> int:
+    """Return the cycles in which a weight that is not of a dense connection is converted; the adjoint reads none and has no such cost."""
+    return cost.narrow if link.half else 0
 
 
 def _sweeps(cost: CodeletCost, most: int, place: Place) -> Iterator[Loop]:
@@ -106,7 +111,7 @@ def _tables(cost: CodeletCost, link: Link, form: TableForm | None, place: Place)
         yield from looping("halvings of a search for the first spike", Amount("searches"), cost.search, place)
     yield from looping("lookups in a table", Amount("lookups"), cost.lookup, place)
     yield from _runs(cost, form, place)
-    yield from looping("values of runs", Amount("values"), cost.choice if link.chooses else cost.value, place)
+    yield from looping("values of runs", Amount("values"), cost.choice if link.chooses else cost.value + _converted(cost, link), place)
     if link.chooses:
         yield from looping("chosen values", SAMPLES * COUNT, 2 * cost.element, place)
 
@@ -143,14 +148,14 @@ def source_loops(cost: CodeletCost, links: Iterable[tuple[Link, TableForm | None
         if link.indexed is not None:
             found += _runs(cost, form, place)
             if not link.chooses:
-                found += looping("values of runs", Amount("values"), cost.value, place)
+                found += looping("values of runs", Amount("values"), cost.value + _converted(cost, link), place)
             each = cost.sample_choice if link.chooses else cost.sample_value
             found += looping("values of runs, of a sample", Amount("sample_values"), each, place)
         elif link.dense:
             found += _many_samples(cost, place)
             found += _one_sample(cost, ("alone", index))
         else:
-            found += looping("deltas", SAMPLES * COUNT, cost.element, place)
+            found += looping("deltas", SAMPLES * COUNT, cost.element + _converted(cost, link), place)
     return tuple(found)
 
 

@@ -261,8 +261,8 @@ def _weights(links: Iterable[BlockLink]) -> Iterator[FieldSpec]:
             if of.chooses:
                 yield _choice("seen" if of.events else "best", i)
             else:
-                yield run("input", "float", f"weight{i}", "weights, and biases")
-        elif of.half:
+                yield from _table_weights(i, of)
+        elif of.half and of.dense:
             yield run("input", "half", f"weight{i}", "weights", 8)
         elif of.weight_elements:
             yield _weight(i, of, align=8 if of.dense else 0)
@@ -271,7 +271,18 @@ def _weights(links: Iterable[BlockLink]) -> Iterator[FieldSpec]:
 def _weight(i: int, link: Link, align: int = 0) -> FieldSpec:
     if link.one_to_one and link.weight_elements == 1:
         return one("input", "float", f"weight{i}", "the weight shared by all neurons")
-    return run("input", "float", f"weight{i}", "weights", align)
+    return run("input", "half" if link.half else "float", f"weight{i}", "weights", align)
+
+
+def _table_weights(i: int, link: Link) -> Iterator[FieldSpec]:
+    """Yield the weights that a table refers to, then the biases; float16 weights are an array of their own."""
+    if not link.half:
+        yield run("input", "float", f"weight{i}", "weights, and biases")
+        return
+    yield run("input", "half", f"weight{i}", "weights")
+    if link.indexed is not None and link.indexed.map.biases:
+        yield run("input", "float", f"biases{i}", "biases")
+        yield constant(f"weights{i}", "number of weights, which tables number before the biases")
 
 
 def _choice(name: str, i: int) -> FieldSpec:
@@ -350,7 +361,8 @@ def _of_target(i: int, link: Link, form: TableForm | None) -> Iterator[FieldSpec
     """The deltas of a target, and the weights of its connection as they are stored with the source."""
     delta, weight = run("input", "float", f"delta{i}", "the target's deltas"), run("input", "float", f"weight{i}", "weights")
     if link.half:
-        weight = run("input", "half", f"weight{i}", "weights, in rows of even length", align=4)
+        holds = "weights, in rows of even length" if link.dense else "weights"
+        weight = run("input", "half", f"weight{i}", holds, align=4 * link.dense)
     if form is not None:
         yield from _table(i, form)
         yield delta

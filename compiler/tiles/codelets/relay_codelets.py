@@ -79,7 +79,7 @@ def _codelet(
 
 
 def _windows(problem: MappingProblem, source: BusSource, buses: Sequence[Bus], *, joins: bool, forward: bool) -> Codelet:
-    """The class that joins the ids found by workers, or shows windows; backward, these may hold the gradient support too."""
+    """The class that joins the ids found by workers, or shows windows; backward, these may also contain the gradient support."""
     windows = [problem.further.window(bus.id, forward=forward) for bus in buses]
     vertex = relay_windows(problem.costs, stored_spikes(problem, source), windows, joins=joins, backward=not forward)
     return _codelet(problem, vertex, source, buses, forward=forward)

@@ -86,7 +86,7 @@ def expected(problem: MappingProblem) -> WindowContents:
 
 
 def busiest(problem: MappingProblem, part: str, samples: Any) -> WindowContents:
-    """Return the events of the slowest of all blocks with so many samples each."""
+    """Return the events of the slowest of all blocks with a given number of samples."""
 
     def events(link: Link) -> Any:
         bus = problem.bus[problem.bus_of[link.id]]

@@ -7,7 +7,7 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from snnc.compiler.ir.arrays.sizes import FLOAT
+from snnc.compiler.ir.arrays.sizes import FLOAT, HALF
 from snnc.compiler.tiles.indexed.halvings import expected_halvings
 from snnc.compiler.tiles.indexed.holdings import TableAmounts
 from snnc.compiler.tiles.indexed.indexed_links import IndexedLink, Side
@@ -106,7 +106,7 @@ def indexed_bytes(
             held = holdings(link.indexed, "target").total
             found[tables] = found[tables] + held["bytes"]
             copied = read if link.weight_gradient else weights
-            found[copied] = found[copied] + FLOAT * held["size"]
+            found[copied] = found[copied] + _copy_bytes(link, held)
             if link.chooses:
                 choices = samples if link.events else shares
                 found[weights] = found[weights] + FLOAT * neurons * choices
@@ -119,15 +119,27 @@ def indexed_bytes(
             held = holdings(link.indexed, "source").total
             found[tables] = found[tables] + held["bytes"]
             copied = copies if link.weight_gradient else weights
-            found[copied] = found[copied] + FLOAT * held["size"]
+            found[copied] = found[copied] + _copy_bytes(link, held)
     return {name: np.ceil(value).astype(np.int64) for name, value in found.items()}
 
 
+def _copy_bytes(link: Link, held: dict[str, Any]) -> Any:
+    """Return the bytes of what groups use of theta: biases are float32, weights may be float16."""
+    return HALF * held["size"] + (FLOAT - HALF) * held["biases"] if link.half else FLOAT * held["size"]
+
+
 def owned_estimate(problem: MappingProblem, layer: Layer, neurons: Any, replicas: Any) -> dict[tuple[str, str], Any]:
-    """Return the bytes, by category and lifetime, of the weights that a tile owns if all tiles of `layer` own equally many."""
+    """Return the bytes, by category and lifetime, of the weights that a tile owns if all tiles of `layer` own the same number."""
     links = [(link, link.indexed.owned * neurons / (layer.neurons * replicas)) for link in layer.incoming if link.indexed is not None]
     learned = sum(owned for link, owned in links if link.weight_gradient)
     numbers = owned_numbers(problem, sum(owned for _, owned in links), learned)
+    halves = [(link, owned) for link, owned in links if link.half]
+    if halves:
+        saved = (FLOAT - HALF) * sum(owned for _, owned in halves) / FLOAT
+        numbers["weights", "always"] = numbers["weights", "always"] - saved
+    if halves and problem.network.rounding == "master":
+        rest = sum(owned for link, owned in halves if link.weight_gradient)
+        numbers["optimiser", "always"] = numbers["optimiser", "always"] + rest
     return {category: np.ceil(FLOAT * number).astype(np.int64) for category, number in numbers.items()}
 
 

@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from snnc.compiler.ir.arrays.sizes import FLOAT, HALF
 from snnc.compiler.tiles.blocks.grouping import Ints, column_groups
 from snnc.compiler.tiles.blocks.tile_range import TileRange
 from snnc.compiler.tiles.indexed.indexed_links import IndexedLink, Side
@@ -34,6 +35,21 @@ class Ownership:
             self.indexed.map, tables.used, where.starts[0] + group_tiles(where), np.sort(where.tiles),
             weight_learns=self.indexed.weight_learns, bias_learns=self.indexed.bias_learns,
         )  # fmt: skip
+
+    @cached_property
+    def halves(self) -> npt.NDArray[np.bool_]:
+        """For each owner, whether its elements are float16: weights may be, biases are not."""
+        return (self.owners.first < self.indexed.map.weights) & self.link.half
+
+    @cached_property
+    def sizes(self) -> Ints:
+        """For each owner, the bytes of a number that it owns."""
+        return np.where(self.halves, HALF, FLOAT).astype(np.int64)
+
+    @property
+    def placed(self) -> bool:
+        """Whether the order of its weights is not that of the model's array, so that random rounding needs a table of their places."""
+        return self.indexed.map.reordered
 
     @cached_property
     def target_uses(self) -> tuple[Ints, Ints, Ints]:
@@ -66,7 +82,9 @@ class Ownership:
         assert where is not None
         group = self._pieces(side, where)[0]
         if single is None:
-            follows = (np.diff(group) == 0) & (np.diff(owner) == 1)
+            # Float16 weights of an owner take whole words, and biases lie in another array.
+            apart = self.halves[owner[:-1]] & (~self.halves[owner[1:]] | (self.owners.count[owner[:-1]] % 2 == 1))
+            follows = (np.diff(group) == 0) & (np.diff(owner) == 1) & ~apart
         else:
             follows = (np.diff(group) == 0) | single[group_tiles(where)[group[:-1]]]
         found = np.zeros(len(tile), dtype=bool)

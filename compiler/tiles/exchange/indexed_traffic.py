@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -53,7 +54,7 @@ def _estimate_rows(layout: Layout, traffic: ExchangeTraffic, link: Link, layer: 
 
 
 def _read_rows(layout: Layout, traffic: ExchangeTraffic, links: Sequence[Link], reader: TileRange) -> None:
-    """Add what the tiles of `reader` read of the population that `links` lead to: each row that one of them needs, once."""
+    """Add the rows that the tiles of `reader` read of the population that `links` lead to, each once."""
     writer = layout.range_by_id(links[0].target)
     tile, row = _tile_rows(links, reader)
     home = np.searchsorted(np.cumsum(writer.neurons), row, side="right")
@@ -133,17 +134,23 @@ def gradients_to_owners(layout: Layout, layers: Sequence[Layer]) -> ExchangeTraf
     return traffic
 
 
-def weights_from_owners(layout: Layout, traffic: ExchangeTraffic, stays: Floats) -> None:
-    """After U1: add the weights that groups of both sides copy from owners; `stays` gets the bytes that a tile copies from itself."""
-    for found in layout.copied if layout.exact else ():
+def weights_from_owners(layout: Layout, size: int, traffic: ExchangeTraffic, stays: Floats) -> bool:
+    """After U1: add the numbers of `size` bytes that groups of both sides copy from owners, and return whether there are any.
+
+    `stays` gets the bytes that a tile copies from itself.
+    """
+    copied = [found for found in layout.copied if (found.sizes == size).any()] if layout.exact else []
+    for found in copied:
         sides: tuple[Side, ...] = ("target", "source") if found.link.input_gradient else ("target",)
         for side in sides:
             for tile, owner, elements in found.uses(side):
-                moved = tile != found.owners.tile[owner]
+                mine, away = found.sizes[owner] == size, tile != found.owners.tile[owner]
+                moved, stay = mine & away, mine & ~away
                 joined = found.joined(side, (tile, owner, elements))[moved]
-                _move(layout, traffic, found.owners.tile[owner][moved], tile[moved], FLOAT * elements[moved], joined)
-                stays += np.bincount(tile[~moved], FLOAT * elements[~moved], len(stays))
-        np.add.at(traffic.sent, found.owners.tile, FLOAT * found.owners.count * len(sides))
+                _move(layout, traffic, found.owners.tile[owner][moved], tile[moved], size * elements[moved], joined)
+                stays += np.bincount(tile[stay], size * elements[stay], len(stays))
+        np.add.at(traffic.sent, found.owners.tile, size * found.owners.count * (found.sizes == size) * len(sides))
+    return bool(copied)
 
 
 def _move(layout: Layout, traffic: ExchangeTraffic, origin: Ints, to: Ints, size: Ints, joined: npt.NDArray[np.bool_]) -> None:
@@ -158,24 +165,42 @@ def _move(layout: Layout, traffic: ExchangeTraffic, origin: Ints, to: Ints, size
         traffic.flows.send(a, (b,), float(over[a, b]))
 
 
-def owned_work(layout: Layout, layers: Sequence[Layer]) -> Iterator[tuple[Ints, Ints, Ints, Ints]]:
-    """Yield for each learned connection of `layers`, by owner that learns: its tile, elements, summed pieces, and their elements.
+class OwnedWork(NamedTuple):
+    """The work of owners that learn: tiles, elements, summed pieces and their elements; whether the elements are float16.
 
-    If tables are only estimated, owners are assumed to sum equally many pieces.
+    `places`: whether a table has the position of each element in the model's array, for random rounding.
     """
+
+    tiles: Ints
+    count: Ints
+    pieces: Ints
+    values: Ints
+    half: bool = False
+    places: bool = False
+
+
+def owned_work(layout: Layout, layers: Sequence[Layer]) -> Iterator[OwnedWork]:
+    """Yield the work of the owners of each learned connection of `layers`, those of float16 weights apart from those of biases.
+
+    If tables are only estimated, owners are assumed to sum the same number of pieces, and all elements to be weights.
+    """
+    random = layout.problem.network.rounding == "stochastic"
     if not layout.exact:
         for found in owned_by(layout, layers):
             tiles, *numbers = _estimated_work(layout, found)
             count, pieces, values = (np.full(len(tiles), number, np.int64) for number in numbers)
-            yield tiles, count, pieces, values
+            yield OwnedWork(tiles, count, pieces, values, found.link.half, found.link.half and random and found.placed)
     for found in owned_by(layout, layers) if layout.exact else ():
         number = len(found.owners.tile)
         pieces, values = np.zeros(number, np.int64), np.zeros(number, np.int64)
         for _, owner, elements in found.uses("target"):
             pieces += np.bincount(owner, minlength=number)
             values += np.bincount(owner, elements, number).astype(np.int64)
-        some = found.owners.learned
-        yield found.owners.tile[some], found.owners.count[some], pieces[some], values[some]
+        for half in (True, False):
+            some = found.owners.learned & (found.halves == half)
+            if some.any():
+                numbers = found.owners.tile[some], found.owners.count[some], pieces[some], values[some]
+                yield OwnedWork(*numbers, half, half and random and found.placed)
 
 
 def _estimated_work(layout: Layout, found: Ownership) -> tuple[Ints, int, int, int]:

@@ -2,7 +2,7 @@
 
 The counts follow the program of ``docs/decisions/0001``: spikes go to the relays of their samples, relays send windows to every tile that
 reads them, deltas go back to every tile of the source, records to the tiles of the loss and their adjoints back, new weights to the copies
-that the sources keep; replicas exchange their gradients and the new weights. Data that a tile reads from its own memory do not count. On
+that the sources store; replicas exchange their gradients and the new weights. Data that a tile reads from its own memory do not count. On
 a chip every reading tile counts; between chips a piece counts once for each chip that reads it. Flags and losses, a few bytes, are not
 included.
 """
@@ -89,7 +89,7 @@ class StepTraffic:
         return PlanTraffic(self.nodes, self.flows, chips, links)
 
     def load(self, routes: Routes) -> dict[tuple[int, int], float]:
-        """Bytes a step on every wire between chips that carries some, by (from, to)."""
+        """Bytes per step on every wire between chips that carries data, by (from, to)."""
         found: dict[tuple[int, int], float] = defaultdict(float)
         for flows in self.links.values():
             for wire, size in routes.load(flows).items():
@@ -134,7 +134,7 @@ def measure_traffic(plan: Plan, places: LayerPlaces, program: Mapping[str, Any] 
     plan, places
         The plan, and the result of :func:`snnc.compiler.tiles.exchange.places.locate` for it.
     program
-        Summary by :func:`snnc.report.summarise`: which connections learn and which layer the loss reads. Without it all connections
+        Summary by :func:`snnc.report.summarise`: the connections that learn, and the layer that the loss reads. Without it, all connections
         count as learning, and records, adjoints and replicas' gradients are left out.
     """
     count = _Count(plan, places, program or {})
@@ -204,7 +204,7 @@ class _Count:
         self.moved[kind] = self.moved.get(kind, 0.0) + chips
 
     def send(self, source: str, target: str, kind: str, sent: Floats, readers: Floats, own: Floats, times: float) -> None:
-        """Add `sent` (bytes by chip) for each of `readers` (tiles by chip), except `own` (bytes by chip), which the readers hold."""
+        """Add `sent` (bytes by chip) for each of `readers` (tiles by chip), except `own` (bytes by chip), which readers have."""
         receivers, links = readers.nonzero()[0].tolist(), self.links[kind]
         for source_chip in sent.nonzero()[0].tolist():
             links.send(source_chip, receivers, times * float(sent[source_chip]))
@@ -219,8 +219,8 @@ class _Count:
     # ---- kinds of traffic ------------------------------------------------------------------------------------------------------
 
     def spikes(self, index: int) -> None:
-        """Every relay of a layer receives the spikes (bits, in whole words a column group) or values of its samples, as the fullest tile
-        has them.
+        """Every relay of a layer receives the spikes (bits, in whole words per column group) or values of its samples; each tile sends as
+        many as the fullest tile has.
         """
         name, where = self.plan.populations[index].id, self.places.layers[index]
         for bus in {b.buffer: b for b in self.plan.buses if b.source == name}.values():
@@ -236,7 +236,7 @@ class _Count:
                     self.send(name, name, KINDS[0], size * sent, readers, own, self.plan.iterations)
 
     def windows(self, bus: BusPlan) -> None:
-        """Every tile that reads a bus receives the window of its samples, in each iteration; in the backward pass where weights learn."""
+        """Every tile that reads a bus receives the window of its samples, in each iteration; also in the backward pass if weights learn."""
         received: dict[str, dict[int, tuple[Span, ...]]] = {KINDS[1]: {}, KINDS[2]: {}}
         for target in dict.fromkeys(c.target for c in self.plan.connections if c.bus == bus.id):
             mine = [c.id for c in self.plan.connections if c.bus == bus.id and c.target == target]
@@ -272,7 +272,7 @@ class _Count:
                     self.send(target, name, KINDS[3], sent, readers, own, self.plan.iterations)
 
     def loss(self) -> None:
-        """The records of a sample go to the tile of its loss, their adjoints return."""
+        """The records of a sample go to the tile of its loss, and their adjoints return."""
         name = self.program.get("loss_layer")
         if name not in self.populations or not self.plan.loss_tiles:
             return
@@ -289,7 +289,7 @@ class _Count:
                 self.between(KINDS[5], np.outer(here, sent))
 
     def copies(self, connection: str) -> None:
-        """New weights of a connection go to the copies that its source keeps."""
+        """New weights of a connection go to the copies that its source stores."""
         known = self.known.get(connection)
         if known is None or not (known["weight_gradient"] and known["input_gradient"] and known["source"] in self.populations):
             return
@@ -336,7 +336,7 @@ def window_bytes(bus: BusPlan) -> int:
 
 
 def _overlapping(relays: Sequence[Relay], first: int, count: int) -> list[tuple[Relay, int]]:
-    """Relays that have some of the samples ``[first, first + count)``, and how many; relays come in the order of their samples."""
+    """Relays with some of the samples ``[first, first + count)``, and the number of these samples; relays are sorted by sample."""
     begin = bisect_right(relays, first, key=lambda relay: relay.sample + relay.samples)
     end = bisect_left(relays, first + count, key=lambda relay: relay.sample)
     return [(relay, _shared(relay.sample, relay.samples, first, count)) for relay in relays[begin:end]]

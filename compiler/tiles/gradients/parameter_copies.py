@@ -61,12 +61,16 @@ def weights_to_replicas(layout: Layout) -> ExchangeTraffic | None:
     return traffic
 
 
-def numbers_to_readers(layout: Layout) -> Move | None:
-    """Copy shared values, and weights with one value per neuron, to their readers, in one copy; None if there are none."""
+def numbers_to_readers(layout: Layout) -> list[Move]:
+    """Copy shared values, and weights with one value per neuron, to their readers: in one copy, and float16 weights in another."""
+    return [move for size in (FLOAT, HALF) if (move := _numbers(layout, size)) is not None]
+
+
+def _numbers(layout: Layout, size: int) -> Move | None:
+    """Copy those of `size` bytes; None if there are none."""
     problem, move = layout.problem, Move.none(layout)
-    found = layout.exact and bool(layout.copied)
-    weights_from_owners(layout, move.traffic, move.stays)
-    for layer in problem.network.layers:
+    found = weights_from_owners(layout, size, move.traffic, move.stays)
+    for layer in problem.network.layers if size == FLOAT else ():
         where = layout.range_of(layer)
         shared = layer.scalar_parameters + sum(
             link.one_to_one and link.weight_elements == 1 and layer.neurons > 1 for link in layer.incoming
@@ -75,13 +79,13 @@ def numbers_to_readers(layout: Layout) -> Move | None:
             found = True
             _shared(layout, move, int(where.tiles[0]), where)
     for link in problem.network.links if problem.training else ():
-        if problem.copies(link) and link.weight_elements and link.one_to_one:
+        if problem.copies(link) and link.weight_elements and link.one_to_one and size == (HALF if link.half else FLOAT):
             found = True
             source, target = layout.range_by_id(link.source.owner), layout.range_by_id(link.target)
             if link.weight_elements == 1:
                 _shared(layout, move, int(target.tiles[0]), source)
             else:
-                _pairs(layout, move, source, target)
+                _pairs(layout, move, source, target, size)
     return move if found else None
 
 
@@ -94,8 +98,8 @@ def _shared(layout: Layout, move: Move, home: int, where: TileRange) -> None:
     move.stays[where.tiles] += FLOAT * groups * ~away
 
 
-def _pairs(layout: Layout, move: Move, source: TileRange, target: TileRange) -> None:
-    """Add one-to-one weights: both sides store them in the neurons' order, so the weights between two tiles are one piece."""
+def _pairs(layout: Layout, move: Move, source: TileRange, target: TileRange, size: int) -> None:
+    """Add one-to-one weights of `size` bytes: both sides store them in the neurons' order, so those between two tiles are one piece."""
     ends, theirs = np.cumsum(source.neurons), np.cumsum(target.neurons)
     for r in range(source.replicas):
         tiles, origin = source.of(r), target.of(nearest(source, target, r))
@@ -105,11 +109,11 @@ def _pairs(layout: Layout, move: Move, source: TileRange, target: TileRange) -> 
             for other in overlapping:
                 common = min(last, int(theirs[other])) - max(first, int(theirs[other] - target.neurons[other]))
                 if int(origin[other]) == tile:
-                    move.stays[tile] += FLOAT * common
+                    move.stays[tile] += size * common
                 else:
-                    move.traffic.add(tile, FLOAT * common, 1)
-                    move.traffic.sent[origin[other]] += FLOAT * common
-                    move.traffic.flows.send(layout.chip_of(int(origin[other])), (layout.chip_of(tile),), FLOAT * common)
+                    move.traffic.add(tile, size * common, 1)
+                    move.traffic.sent[origin[other]] += size * common
+                    move.traffic.flows.send(layout.chip_of(int(origin[other])), (layout.chip_of(tile),), size * common)
 
 
 # ---- dense weights, by rows, with their source -----------------------------------------------------------------------

@@ -56,8 +56,10 @@ def copy_steps(layout: Layout) -> Iterator[SuperstepDraft]:
     replicas, numbers = weights_to_replicas(layout), numbers_to_readers(layout)
     if replicas is not None:
         yield SuperstepDraft("update: replicas", "update", 1, Load(layout.problem), replicas)
-    if numbers is not None:
-        yield SuperstepDraft("update: shared numbers", "update", 1, Load(layout.problem), numbers.traffic, local=numbers.local)
+    if numbers:
+        first, *others = (move.traffic for move in numbers)
+        local = sum(move.local for move in numbers)
+        yield SuperstepDraft("update: shared numbers", "update", 1, Load(layout.problem), first, tuple(others), local=local)
     packed = rows_to_bundles(layout)
     if packed is not None:
         traffic, load = packed
@@ -89,10 +91,10 @@ def _loaded(add: Callable[[Layout, Sequence[Layer], Load], None], layout: Layout
 def _add_owners(layout: Layout, layers: Sequence[Layer], load: Load | Work) -> None:
     """Owners sum the groups' gradients of their weights."""
     problem = layout.problem
-    for tiles, count, pieces, values in owned_work(layout, layers):
+    for work in owned_work(layout, layers):
         workers = problem.target.workers
-        amounts = {"count": count, "number": pieces / workers, "values": values / workers}
-        load.add_vertices(tiles, sum_pieces(problem.costs), amounts, workers)
+        amounts = {"count": work.count, "number": work.pieces / workers, "values": work.values / workers}
+        load.add_vertices(work.tiles, sum_pieces(problem.costs), amounts, workers)
 
 
 def _add_private(layout: Layout, layers: Sequence[Layer], load: Load | Work) -> None:
@@ -135,9 +137,9 @@ def _add_shares(layout: Layout, layers: Sequence[Layer], load: Load | Work, vert
         held = layout.shapes(layer) if scalars else ()
         blocks = sum(int(shape.number.sum()) for shape in held)
         load.add_vertices(int(where.tiles[0]), vertex, _summed(problem, 1, blocks if sums else 1), scalars * problem.target.workers)
-    for tiles, count, _, _ in owned_work(layout, layers):
-        amounts = _summed(problem, count, problem.target.workers if sums else 1)
-        load.add_vertices(tiles, vertex, amounts, problem.target.workers)
+    for work in owned_work(layout, layers):
+        amounts = _summed(problem, work.count, problem.target.workers if sums else 1)
+        load.add_vertices(work.tiles, half if work.half else vertex, amounts, problem.target.workers)
 
 
 def _summed(problem: MappingProblem, elements: Any, parts: Any) -> dict[str, Any]:

@@ -29,6 +29,7 @@ AMOUNTS: Final = (
     "bias_runs",
     "bias_values",
     "size",
+    "biases",
     "bytes",
     "read",
     "pieces",
@@ -47,8 +48,8 @@ class TableAmounts:
 
     span: rows; keys: rows that are found by key; reach: sources from the first to the last one that has a row; searched, ended: 1 if there
     are sources before these, or after them; singles, runs, values: runs of one value, longer runs, and the values of both, without
-    biases; bias_…: the same for biases; size: elements of theta; bytes: bytes of the tables; read, pieces: targets that are read, and the
-    ranges that they form.
+    biases; bias_…: the same for biases; size: elements of theta; biases: those among them; bytes: bytes of the tables; read, pieces:
+    targets that are read, and the ranges that they form.
     """
 
     largest: dict[str, Any]
@@ -87,6 +88,7 @@ def amounts(tables: IndexTables, rate: Floats | None = None) -> dict[str, Any]:
         "bias_runs": nothing if single else bias_runs,
         "bias_values": bias_values,
         "size": tables.used.sizes,
+        "biases": tables.used.sizes_from(tables.weights),
         "bytes": tables.index_bytes() * tables.numbers,
         "read": tables.targets.sizes,
         "pieces": np.diff(tables.targets.group),

@@ -36,6 +36,10 @@ class Pieces:
         """Elements that each group uses."""
         return _sums(self.count, self.group)
 
+    def sizes_from(self, element: int) -> Ints:
+        """Return how many elements each group uses from `element` on."""
+        return _sums(np.clip(self.first + self.count - element, 0, self.count), self.group)
+
 
 @dataclass(frozen=True)
 class TableForm:
@@ -76,6 +80,8 @@ class IndexTables:
         Whether there is a row of biases.
     inputs
         Number of values of the source.
+    weights
+        Elements of theta that are not biases.
     """
 
     low: Ints
@@ -91,6 +97,7 @@ class IndexTables:
     targets: Pieces
     always: bool
     inputs: int
+    weights: int
 
     @property
     def extent(self) -> tuple[Ints, Ints]:
@@ -208,7 +215,7 @@ def _clipped(found: IndexedMap, first: Ints, count: Ints) -> _Entries:
 
 
 def _extent(group: Ints, row: Ints, groups: int) -> tuple[Ints, Ints]:
-    """Smallest row of each group, and one more than the largest; 0 and 0 where it has none."""
+    """Smallest row of each group, and one more than the largest; 0 and 0 if it has none."""
     low, high = np.zeros(groups, np.int64), np.zeros(groups, np.int64)
     begin = np.searchsorted(group, np.arange(groups), side="left")
     end = np.searchsorted(group, np.arange(groups), side="right")
@@ -243,7 +250,8 @@ def _tables(found: IndexedMap, runs: _Entries, shape: tuple[Ints, Ints, Ints], *
     wide = int(span.max(initial=0)) + 2
     rows = np.searchsorted(runs.group * wide + runs.row, of_group * wide + wanted, side="left") - run_start[of_group]
     local, used = (runs.weight, _nothing(groups)) if found.maximum else _used(runs, groups, found.elements)
-    return IndexTables(low, span, keys, rows, row_start, run_start, runs.target, local, runs.length, used, targets, always, found.inputs)
+    of_map = always, found.inputs, found.weights
+    return IndexTables(low, span, keys, rows, row_start, run_start, runs.target, local, runs.length, used, targets, *of_map)
 
 
 def _used(runs: _Entries, groups: int, elements: int) -> tuple[Ints, Pieces]:

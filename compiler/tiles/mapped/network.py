@@ -195,8 +195,18 @@ class Layer:
 
     @property
     def half_weights(self) -> int:
-        """Number of float16 weights per neuron; either all dense connections have them, or none has."""
-        return sum(link.inputs for link in self.incoming if link.half)
+        """Number of float16 weights per neuron, without those of tables; either all weights that may be float16 are, or none is."""
+        return sum(link.inputs if link.dense else 1 for link in self.incoming if link.half and link.indexed is None)
+
+    @property
+    def half_rows(self) -> bool:
+        """Whether weights of dense connections into it are float16."""
+        return any(link.half and link.dense for link in self.incoming)
+
+    @property
+    def half_numbers(self) -> bool:
+        """Whether weights of other connections into it are float16."""
+        return any(link.half and not link.dense for link in self.incoming)
 
     @property
     def neuron_parameters(self) -> int:
@@ -253,7 +263,7 @@ class MappedNetwork:
 
     @property
     def half_weights(self) -> bool:
-        """Whether weights of dense connections are float16."""
+        """Whether weights are float16."""
         return any(link.half for link in self.links)
 
     @property
@@ -297,7 +307,7 @@ def describe(program: StepProgram, training: bool | None = None) -> MappedNetwor
         training = program.loss is not None and program.optimizer is not None
     rule = rule_of(program.optimizer) if training and program.optimizer is not None else None
     accumulates = training and program.optimizer is not None and program.optimizer.accumulate
-    inputs = {i.id: i.static for i in program.inputs}
+    inputs = {i.id: i.repeated for i in program.inputs}
     sources = {c.source_buffer: _source(program, c, inputs) for c in program.connections}
     links = tuple(_link(program, c, sources[c.source_buffer], training) for c in program.connections)
     shape = loss_shape(program)

@@ -107,7 +107,7 @@ def masks_bytes(problem: MappingProblem, layer: Layer, cut: AnyCut, neurons: Any
 
 
 def most_bytes(problem: MappingProblem, held: LiveBytes, more: Mapping[str, Any] | None = None) -> Ints:
-    """Return the maximum of `held` that is live in any stage of a step, with the additions of `more` in some stages."""
+    """Return the maximum of the bytes `held` that are live in any stage of a step, with the additions of `more` in some stages."""
     return peak_bytes(held, stages_of(training=problem.training, segment=problem.segment), more)
 
 
@@ -122,9 +122,9 @@ def _copies(problem: MappingProblem, layer: Layer) -> int:
 
 
 def _saved_copies(problem: MappingProblem, layer: Layer) -> int:
-    """Return the bytes per neuron that float16 copies of weights on the source's side, in rows of even length, save over float32."""
-    links = [link for link in layer.outgoing if link.half and problem.copies(link)]
-    return sum(FLOAT * link.outputs - HALF * (link.outputs + link.outputs % 2) for link in links)
+    """Return the bytes per neuron that float16 copies of weights on the source's side save; rows of dense ones have an even length."""
+    links = [link for link in layer.outgoing if link.half and link.indexed is None and problem.copies(link)]
+    return sum(FLOAT * link.outputs - HALF * (link.outputs + link.outputs % 2) if link.dense else FLOAT - HALF for link in links)
 
 
 def _states(problem: MappingProblem, layer: Layer) -> dict[CategoryAndLife, int]:

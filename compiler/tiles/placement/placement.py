@@ -73,7 +73,7 @@ def placements(problem: MappingProblem, options: Sequence[Sequence[Choice]], chi
     options
         The choices of each population there.
     chips, copies
-        Chips in all, and groups of them.
+        Total number of chips, and number of groups that they form.
     """
     if problem.target.tiles < len(problem.network.layers):
         yield _shared(problem, [some[0] for some in options])
@@ -115,7 +115,7 @@ def _place(
         return None
     ranges: list[TileRange] = []
     first_chip = 0
-    known: dict[tuple[int, ...], list[Allocation] | None] = {}  # chips that hold populations of the same structures share their tiles alike
+    known: dict[tuple[int, ...], list[Allocation] | None] = {}  # chips with the same structures divide their tiles in the same way
     for members, width in groups:
         some = [fitting[m] for m in members]
         if (key := (width, *map(id, some))) not in known:
@@ -184,12 +184,12 @@ def _within(each: Sequence[AllocationTable], number: Sequence[int], bound: float
 def _unchanged(
     allocations: list[Allocation], options: Sequence[Sequence[Choice]], tiles: int, tables: AllocationTables
 ) -> list[Allocation]:
-    """No change."""
+    """Return the allocations unchanged."""
     return allocations
 
 
 def _balance(allocations: list[Allocation], options: Sequence[Sequence[Choice]], tiles: int, tables: AllocationTables) -> list[Allocation]:
-    """Choose tiles again so that the sum of the step's parts is short, then continue as :func:`_quicken`."""
+    """Choose tiles again so that the sum of the step's parts is short, then apply :func:`_quicken`."""
     return _quicken(Balance(options, tables).improve(allocations, tiles), tiles)
 
 

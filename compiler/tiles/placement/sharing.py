@@ -93,7 +93,7 @@ def sharing_tiles(
     Parameters
     ----------
     problem, options, chips, copies
-        As :func:`snnc.compiler.tiles.placement.placement.placements` takes them.
+        As for :func:`snnc.compiler.tiles.placement.placement.placements`.
     separate
         Placements of populations on separate tiles. The search begins with one of these.
     """

@@ -29,7 +29,7 @@ class PlanOptions:
     seed
         Seed of the partitioner.
     capacity, mode, recompute, streaming, parts, precision, half
-        As :func:`snnc.compile` takes them.
+        As for :func:`snnc.compile`.
     embedded
         Whether the plan is a part of another program: neurons keep their author's order.
     """

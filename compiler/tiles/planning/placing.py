@@ -107,9 +107,9 @@ def map_program(
     machine
         The machine whose tiles the plan uses.
     strategy, chips
-        As :func:`~snnc.compiler.tiles.make_plan` takes them.
+        As for :func:`~snnc.compiler.tiles.make_plan`.
     quick, estimates
-        As :func:`~snnc.compiler.tiles.make_plan` takes them.
+        As for :func:`~snnc.compiler.tiles.make_plan`.
     """
     steps, size = program.steps, chosen.batch or DEFAULT_BATCH
     assert steps is not None, "what plans has checked it"

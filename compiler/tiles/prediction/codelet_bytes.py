@@ -148,14 +148,15 @@ def _of_updates(layout: Layout, layer: Layer) -> Iterator[Use]:
         yield Use.of(weight_rows(problem.costs, half=problem.network.half_weights), where.tiles, copied)
 
 
-def _update(problem: MappingProblem, *, half: bool = False) -> VertexSpec:
+def _update(problem: MappingProblem, *, half: bool = False, placed: bool = False) -> VertexSpec:
     """Return the vertex that receives the gradients of a parameter: the optimiser's, or a sum where a caller takes the gradients."""
     network = problem.network
     if network.external:
         return sum_private(problem.costs)
     clips = network.square > 0
     if half:
-        return update_half(problem.costs, network.moments, accumulates=network.accumulates, clips=clips, rounding=network.rounding)
+        kept = {"accumulates": network.accumulates, "clips": clips}
+        return update_half(problem.costs, network.moments, **kept, rounding=network.rounding, placed=placed)
     return update(problem.costs, network.moments, accumulates=network.accumulates, clips=clips)
 
 
@@ -226,8 +227,11 @@ def _of_owners(layout: Layout) -> Iterator[Use]:
     problem = layout.problem
     for found in layout.owned if layout.exact else ():
         tiles, where = found.owners.tile[found.owners.learned], found.target
+        halves = found.halves[found.owners.learned]
         yield Use.of(sum_pieces(problem.costs), tiles, problem.target.workers)  # each worker sums a share of the pieces
-        yield Use.of(_update(problem), tiles, 1)
+        for half in (False, True):
+            if (halves == half).any():
+                yield Use.of(_update(problem, half=half, placed=half and found.placed), tiles[halves == half], 1)
         groups = column_groups(where.tile_neurons, where.columns)
         several = np.flatnonzero(problem.sample_groups(where.tile_neurons, where.columns, where.tile_samples) > 1)
         yield Use.of(sum_private(problem.costs), where.tiles[several], groups[several])

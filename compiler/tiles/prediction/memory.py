@@ -11,7 +11,7 @@ import numpy as np
 
 from snnc.compiler.ir.arrays.sizes import FLOAT, LABEL_BYTES
 from snnc.compiler.ir.plan import MemoryPhase
-from snnc.compiler.tiles.blocks.grouping import Ints
+from snnc.compiler.tiles.blocks.grouping import Ints, ceil_div
 from snnc.compiler.tiles.blocks.tile_range import TileRange
 from snnc.compiler.tiles.cycles.indexed_cycles import owned_numbers
 from snnc.compiler.tiles.exchange.traffic import Layout
@@ -172,6 +172,12 @@ def _owned(layout: Layout) -> Iterator[tuple[CategoryAndLife, Ints, Ints]]:
         size = FLOAT * one.owners.count
         numbers = owned_numbers(layout.problem, 1, int(one.link.weight_gradient))
         yield from ((kept, one.owners.tile, number * size) for kept, number in numbers.items())
+        if one.link.half:
+            # Two weights are a word, the last of an odd number too.
+            words = FLOAT * ceil_div(one.owners.count, 2) - size
+            yield ("weights", "always"), one.owners.tile, words * one.halves
+            if layout.problem.network.rounding == "master" and one.link.weight_gradient:
+                yield ("optimiser", "always"), one.owners.tile, size * (one.halves & one.owners.learned)
 
 
 def _loss_bytes(problem: MappingProblem) -> dict[str, int]:

@@ -37,9 +37,9 @@ def constant_bytes(layout: Layout) -> Ints:
         for link in layer.outgoing:
             if problem.copies(link) and link.dense:
                 words[layout.range_of(layer).tiles] += _runs(layout.range_by_id(link.target))
-    for tiles, _, pieces, _ in owned_work(layout, problem.network.layers) if problem.training else ():
+    for work in owned_work(layout, problem.network.layers) if problem.training else ():
         # Each worker's share of an owner's sum has the place and the length of every piece, and one entry if it has no piece.
-        np.add.at(words, tiles, 2 * np.maximum(pieces, workers))
+        np.add.at(words, work.tiles, 2 * np.maximum(work.pieces, workers) + work.count * work.places)
     for _, packing in packings(layout):
         np.add.at(words, packing.tiles, packing.numbers())
     return WORD * words

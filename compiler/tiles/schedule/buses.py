@@ -56,7 +56,7 @@ def id_bytes(source: BusSource) -> int:
 
 
 def whole_words(ids: int, width: int) -> int:
-    """Room for `ids` ids of a source of `width` values: an even number of 16-bit ids, as lists are moved in 32-bit words."""
+    """Space for `ids` ids of a source of `width` values: an even number of 16-bit ids, because lists are moved in 32-bit words."""
     return ids + ids % 2 if width <= 1 << 16 else ids
 
 
@@ -93,7 +93,7 @@ def store_bytes(
 ) -> int:
     """Bytes of one sample on a relay: its sequence, its workers' results from the masks of a step, and the windows of its buses.
 
-    `windowed` and `bits` as :func:`sequence_bytes` takes them.
+    `windowed` and `bits` as for :func:`sequence_bytes`.
     """
     return sum(store_lives(source, buses, steps, mode, windowed, bits).values())
 
@@ -132,8 +132,8 @@ def sequence_bytes(
     """Bytes of one sample's values or spikes of all steps (one step for a static input); for an input, these are the bytes that the host
     streams.
 
-    For spikes, mode "exact" stores up to `width` ids a step, mode "drop" up to the largest capacity; for sources in `bits`, relays store
-    a bit for each value. `windowed` are the buses over which gradients return in windows.
+    For spikes, mode "exact" stores up to `width` ids per step, mode "drop" up to the largest capacity; for sources in `bits`, relays store
+    one bit per value. `windowed` are the buses over which gradients return in windows.
     """
     slots = 1 if source.static else steps
     if source.kind != "spikes":
@@ -145,7 +145,7 @@ def sequence_bytes(
 
 
 def ids_stored(source: BusSource, buses: Sequence[Bus], mode: Mode, windowed: Collection[str]) -> int:
-    """Ids that relays have room for in a step of `source`; `mode` and `windowed` as :func:`sequence_bytes` takes them."""
+    """Ids that relays have room for in a step of `source`; `mode` and `windowed` as for :func:`sequence_bytes`."""
     mine = [bus for bus in buses if bus.source == source]
     support = [bus.gradient_capacity for bus in mine if bus.id in windowed]
     return whole_words(source.width if mode == "exact" else max([bus.capacity for bus in mine] + support), source.width)

@@ -32,7 +32,7 @@ def expected_support(network: MappedNetwork, given: Mapping[str, float] | None, 
     """
     for name, value in (given or {}).items():
         if not 0 <= value <= 1:
-            raise CapacityError(f"the share of {name!r} that receives gradient is {value!r}; it is a number between 0 and 1.")
+            raise CapacityError(f"the share of {name!r} that receives gradient is {value!r}; it must be a number between 0 and 1.")
     known = sorted(s.buffer for s in network.sources if s.windowed and s.buffer in {*activity, *(given or {})})
     likely = {name: min(1.0, SUPPORT_RATIO * activity.get(name, 0.0)) for name in known} | dict(given or {})
     return {name: max(float(likely[name]), activity.get(name, 0.0)) for name in known}
@@ -49,7 +49,7 @@ def expected_activity(network: MappedNetwork, given: Mapping[str, float] | None)
     known = {s.buffer for s in network.sources if s.kind == "spikes"}
     for name, value in (given or {}).items():
         if not 0 <= value <= 1:
-            raise CapacityError(f"the activity of {name!r} is {value!r}; it is a number of spikes per value and step, between 0 and 1.")
+            raise CapacityError(f"the activity of {name!r} is {value!r}; it must be spikes per value and step, between 0 and 1.")
     return {name: float((given or {}).get(name, ASSUMED_ACTIVITY)) for name in sorted(known)}
 
 

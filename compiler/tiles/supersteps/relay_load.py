@@ -1,4 +1,4 @@
-"""The relays of a superstep: which of them run, and the loops of each."""
+"""The relays that run in a superstep, and their loops."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from snnc.compiler.tiles.vertices.control_vertices import CLOCK_VERTEX
 
 
 def clocked(layout: Layout, iterations: int | None = None) -> Load:
-    """A superstep with the clocks alone; `iterations` as :class:`Load` takes them."""
+    """A superstep with only the clocks; `iterations` as :class:`Load` takes them."""
     load = Load(layout.problem, iterations)
     load.add_vertices(layout.clock_tiles, CLOCK_VERTEX, {})
     return load

@@ -1,6 +1,6 @@
 """Streaming memory: the data that segmented sequences keep there, and the cycles of copying it.
 
-A row holds the initial states of a segment, or its history. It is copied as 32-bit words and, for lists of 16-bit ids, as half words, with
+A row has the initial states of a segment, or its history. It is copied as 32-bit words and, for lists of 16-bit ids, as half words, with
 one copy per chip for each. A copy waits for all chips and runs at the rate of streaming memory, or of its busiest tile if that is slower
 (docs/reference/emulator.md).
 """

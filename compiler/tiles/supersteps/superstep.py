@@ -26,7 +26,7 @@ class SuperstepDraft:
     decisions: int = 0
     """Loops that continue or end depending on its result."""
     row: RowCopy | None = None
-    """Its copies from or to streaming memory."""
+    """Copies of the superstep from or to streaming memory."""
 
     @property
     def executed(self) -> bool:

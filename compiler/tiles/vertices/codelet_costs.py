@@ -22,15 +22,15 @@ def codelet_costs(program: StepProgram, training: bool | None = None) -> dict[st
 
 
 def network_costs(network: MappedNetwork) -> dict[str, CodeletCost]:
-    """Return the same as :func:`codelet_costs`, for a network that is already described."""
+    """Return the costs of :func:`codelet_costs`, for a network that is already described."""
     costs = dict(_shared(network))
     for layer in network.layers:
         read = {link.events for link in layer.incoming if link.dense}
         learned = {link.events for link in layer.incoming if link.dense and link.weight_gradient}
-        half = int(layer.half_weights > 0)
+        half, narrow = int(layer.half_rows), int(layer.half_numbers)
         columns = 2, 2 + half, 3 + half
         costs[f"forward.{layer.id}"] = _forward(layer, network.training).calling(*_over_columns(read, *columns))
-        gather = _events_only(layer, per_column=2, event_vector=2 + half)
+        gather = _events_only(layer, per_column=2, event_vector=2 + half, narrow=narrow)
         costs[f"gather.{layer.id}"] = gather.calling(*_over_columns(read & {True}, *columns))
         if network.training:
             costs[f"backward.{layer.id}"] = _backward(layer).calling(*_over_columns(learned, per_column=1, pair=3, product=4))
@@ -99,6 +99,7 @@ def partial_products(cost: CodeletCost) -> tuple[str, int]:
 # branch, advance. A row that is walked through: load where its runs begin and end, compare, branch: 4.
 # A run of one value: load its position and its weight's, no loop, branch: 4; a longer one also loads its length, forms two addresses and
 # sets up a loop: 8. A value: load the weight, load the sum, (multiply-)add, store: 4, one float at a time, because runs begin anywhere.
+# A weight as float16: 1 to convert it.
 # Stored values as float16, for one neuron or two: subtract the offset, convert, store a word; load a word, convert, add the offset: 3.
 # A choice: load what is chosen so far, compare twice, load, add and store the sum, store the number: 8.
 # An entry of a window whose partial product is formed: load the id, multiply by the row's length, add the base, start the sum, add its
@@ -110,7 +111,7 @@ _RUNS: Final[dict[str, Any]] = {"search": 5, "lookup": 4, "table_row": 4, "singl
 
 def _partials(layer: Layer) -> dict[str, Any]:
     """Half numbers of a row are converted."""
-    return {"entry": 8, "entry_vector": 3 + (layer.half_weights > 0)}
+    return {"entry": 8, "entry_vector": 3 + layer.half_rows}
 
 
 def _forward(layer: Layer, training: bool) -> CodeletCost:
@@ -127,10 +128,10 @@ def _forward(layer: Layer, training: bool) -> CodeletCost:
         sweep=_SWEEP,
         swept_column=2,
         event=_EVENT,
-        event_vector=2 + (layer.half_weights > 0),
+        event_vector=2 + layer.half_rows,
         event_joined=_JOINED,
         row=_ROW,
-        product=3 + (layer.half_weights > 0),
+        product=3 + layer.half_rows,
         word=_PAIR,
         word_hit=_NONZERO,
         neuron=pair_cycles(kernel.forward) + loads + stores + halves + fill + 2 + _sending(layer),
@@ -138,6 +139,7 @@ def _forward(layer: Layer, training: bool) -> CodeletCost:
         id=5,  # load, subtract the first, compare with the count, branch, advance; adds are counted as part of it
         element=3,  # two floats: load, load the current, add or multiply-add, store, advance
         window_test=6,  # two comparisons, and, not; shift and or into the mask
+        narrow=int(layer.half_numbers),
         **_RUNS,
     )
 
@@ -191,7 +193,7 @@ def _sending(layer: Layer) -> int:
     return sum(3 if source.kind == "spikes" else 1 for source in layer.sent)
 
 
-def _events_only(layer: Layer, per_column: int, event_vector: int, **partials: Any) -> CodeletCost:
+def _events_only(layer: Layer, per_column: int, event_vector: int, **more: Any) -> CodeletCost:
     """Costs of a vertex that only adds events of further windows; connections with further windows are a subset of those with events."""
     links = [link for link in layer.incoming if link.events]
     return CodeletCost(
@@ -204,14 +206,14 @@ def _events_only(layer: Layer, per_column: int, event_vector: int, **partials: A
         event_vector=event_vector,
         event_joined=_JOINED,
         id=5,
-        **partials,
+        **more,
         **_RUNS,
     )
 
 
 def _source_gradient(layer: Layer) -> CodeletCost:
     links = sum(link.input_gradient for link in layer.outgoing)
-    half = any(link.half for link in layer.outgoing)
+    half = any(link.half and link.dense for link in layer.outgoing)
     return CodeletCost(
         start=16 + _LINK * links,
         idle=8,
@@ -228,6 +230,7 @@ def _source_gradient(layer: Layer) -> CodeletCost:
         run=8,
         value=2,  # load the weight, form the address of the deltas; then for each two samples load and multiply-add
         sample_value=1,
+        narrow=int(any(link.half and not link.dense for link in layer.outgoing)),
         sample_choice=7,  # load the number of what was chosen, compare, branch, load the delta and the sum, add, store
     )
 

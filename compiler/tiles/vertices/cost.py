@@ -103,6 +103,8 @@ class CodeletCost:
     sample_value: int = 0
     choice: int = 0
     sample_choice: int = 0
+    narrow: int = 0
+    """A float16 weight of a connection that is not dense: its conversion."""
     loops: tuple[tuple[str, int], ...] = ()
     """Loops over columns that it calls: name, instructions. A tile holds each once, for all callers."""
 
@@ -112,7 +114,7 @@ class CodeletCost:
 
     @cached_property
     def instructions(self) -> int:
-        """Instructions that it takes in a tile's memory beside :attr:`loops`: those of each loop body once (docs/decisions/0012)."""
+        """Instructions in a tile's memory in addition to those of :attr:`loops`: those of each loop body once (docs/decisions/0012)."""
         names = [field.name for field in fields(self) if field.name != "loops"]
         return sum(getattr(self, name) for name in names if not (self.loops and name in OF_LOOPS))
 
@@ -137,7 +139,7 @@ def column_pairs(columns: Any) -> Any:
 
 
 def column_sweeps(columns: Any, most: int) -> Any:
-    """Sweeps over a list for so many columns, `most` pairs in each."""
+    """Sweeps over a list for a number of columns, `most` pairs in each."""
     return -(-column_pairs(columns) // most)
 
 
@@ -147,5 +149,5 @@ def joined_columns(columns: Any, most: int) -> Any:
 
 
 def dot_sweeps(columns: Any) -> Any:
-    """Runs of four, two and one columns that so many are cut into."""
+    """Runs of four, two and one columns into which a number of columns is cut."""
     return columns // 4 + columns % 4 // 2 + columns % 2

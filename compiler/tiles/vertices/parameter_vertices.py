@@ -48,7 +48,7 @@ _WEIGHT_ROWS: Final = (
 _PACK_ROWS: Final = (
     run("input", "float", "pieces", "rows of weights, piece after piece"),
     run("input", "unsigned", "widths", "columns of each piece"),
-    run("input", "unsigned", "runs", "runs of tiles that receive equally many rows: number of tiles, rows per tile"),
+    run("input", "unsigned", "runs", "runs of tiles that receive the same number of rows: number of tiles, rows per tile"),
     run("output", "float", "packed", "rows in the order of their destination tiles"),
     constant("number", "pieces"),
     constant("length", "elements of `runs`"),
@@ -80,24 +80,28 @@ def update_half(
     accumulates: bool = False,
     clips: bool = False,
     rounding: Rounding | None = "nearest",
+    placed: bool = False,
 ) -> VertexSpec:
-    """Return the vertex that updates float16 weights, and rounds them."""
+    """Return the vertex that updates float16 weights, and rounds them; if `placed`, random rounding reads their places from a table."""
     found = update(costs, moments, accumulates=accumulates, clips=clips)
     values = run("inout", "half", "value", "weights", align=4)
     fields = tuple(values if spec.name == "value" else spec for spec in found.fields)
-    cost = costs["update_half"]
-    return VertexSpec("update_half", (*fields, *rounding_fields(rounding)), cost, _with_sums("parameters", cost))
+    cost, placed = costs["update_half"], placed and rounding == "stochastic"
+    name = "update_half_placed" if placed else "update_half"
+    return VertexSpec(name, (*fields, *rounding_fields(rounding, placed=placed)), cost, _with_sums("parameters", cost))
 
 
-def rounding_fields(rounding: Rounding | None) -> tuple[FieldSpec, ...]:
+def rounding_fields(rounding: Rounding | None, *, placed: bool = False) -> tuple[FieldSpec, ...]:
     """Return the further fields of an update of float16 weights: positions for random numbers, or the remainders of rounding."""
     if rounding == "master":
         return (run("inout", "float", REMAINDER, "remainders of rounding"),)
     if rounding != "stochastic":
         return ()
+    random = one("input", "int", "updates", "this update, counted from 1"), constant("key", "of the parameter's random numbers")
+    if placed:
+        return (*random, run("input", "unsigned", "places", "where each weight lies in the model's array"))
     return (
-        one("input", "int", "updates", "number of this update, from 1"),
-        constant("key", "key of the parameter's random numbers"),
+        *random,
         constant("begin", "index of the first weight within the group"),
         constant("first", "neuron of the group's first column"),
         constant("columns", "columns of the group"),

@@ -49,12 +49,12 @@ class VertexSpec:
 
     @property
     def title(self) -> str:
-        """Its name in words."""
+        """The name of the vertex in words."""
         return self.name.replace("_", " ")
 
     @cached_property
     def by_place(self) -> LoopsByPlace:
-        """Its loops by the part of the vertex that they belong to."""
+        """The loops of the vertex, by the part to which they belong."""
         return LoopsByPlace(self.loops)
 
     def cycles(self, amounts: Values) -> Any:

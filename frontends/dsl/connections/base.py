@@ -80,7 +80,7 @@ def check_target(connection: Connection, source: Shape, target: Shape | None, wh
         raise ConnectionShapeError(f"{where}: {name} does not define its number of outputs; write {advice} if no population follows.")
     if found not in (None, wanted):
         raise ConnectionShapeError(
-            f"{where}: {connection.public_name} makes {found} of the source's shape {source}, and the target has shape {wanted}; give "
+            f"{where}: {connection.public_name} makes {found} of the source's shape {source}, but the target has shape {wanted}; give "
             "the target the shape that net.shape_after(source, connection) returns, or change the connection."
         )
     return wanted
@@ -97,7 +97,7 @@ def generator(own_seed: int | None, seed: Seed, where: str) -> Stream:
     try:
         return Stream(list(seed) if own_seed is None else own_seed)
     except (TypeError, ValueError):
-        raise InitialiserError(f"{where}: the seed is {own_seed!r}; it is a whole number of 0 or more.") from None
+        raise InitialiserError(f"{where}: the seed is {own_seed!r}; it must be a whole number of 0 or more.") from None
 
 
 def check_weights(shape: Shape, what: str) -> None:

@@ -92,7 +92,7 @@ def simulate(path: str | Path, arrays: Mapping[str, Array], *, dt: float | None 
     file = read_nir(Path(path))
     step = float(file.metadata.get("dt", how.dt) if dt is None else dt)
     if not math.isfinite(step) or step <= 0:
-        raise NirTimeStepError(f"dt is {step:g}; it is a number of seconds above 0.")
+        raise NirTimeStepError(f"dt is {step:g}; it must be a number of seconds above 0.")
     try:
         return _Machine(unfold(file, bypass_weights=how.bypass_weights), step, how).run(arrays)
     except (ArithmeticError, LookupError, TypeError, ValueError) as error:
@@ -171,7 +171,7 @@ class _Machine:
             value = self.before.get(source) if self.edges[source, name] else self.now[source]
             if value is not None:
                 if math.prod(value.shape) != math.prod(shape):
-                    raise NirSimulationError(f"{source!r} has the shape {list(value.shape[1:])}, and {name!r} reads {list(shape[1:])}.")
+                    raise NirSimulationError(f"{source!r} has the shape {list(value.shape[1:])}, but {name!r} reads {list(shape[1:])}.")
                 total = total + value.reshape(shape)
         return total
 

@@ -35,7 +35,7 @@ IGNORED: Final = frozenset({"type", "metadata", "input_type", "output_type"})
 NEURONS: Final = frozenset({"I", "IF", "LI", "LIF", "CubaLI", "CubaLIF"})
 """Types with a state: a cycle through one of them is well defined."""
 ELEMENTWISE: Final = NEURONS | {"Threshold", "Scale", "Delay"}
-"""Types whose fields hold one value per neuron, or one for all."""
+"""Types whose fields contain one value per neuron, or one for all."""
 FIRING: Final = frozenset({"IF", "LIF", "CubaLIF"})
 """Types that reset."""
 POSITIVE: Final = frozenset({"tau", "tau_syn", "tau_mem"})

@@ -29,7 +29,7 @@ MAX_ABSENT: Final = 1_000
 _ADDRESS: Final = 8
 """Bytes of an address in a file, and of a length."""
 _EXPANSION: Final = 1_100
-"""A byte of deflated data holds at most 1032 bytes; a dataset that claims more was never written."""
+"""A byte of deflated data contains at most 1032 bytes; a dataset that claims more was never written."""
 
 
 class HdfFile:
@@ -89,7 +89,7 @@ class HdfFile:
         Raises
         ------
         NirError
-            The dataset does not hold numbers, is too large, or is stored elsewhere.
+            The dataset does not contain numbers, is too large, or is stored elsewhere.
         """
         self._check(dataset, where)
         if dataset.dtype.kind not in "fiub":
@@ -119,7 +119,7 @@ class HdfFile:
         return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
 
     def is_text(self, dataset: Any) -> bool:
-        """Return whether a dataset holds one string."""
+        """Return whether a dataset contains one string."""
         return isinstance(dataset, h5py.Dataset) and dataset.shape == () and h5py.check_string_dtype(dataset.dtype) is not None
 
     def pairs(self, dataset: Any, where: str) -> tuple[tuple[str, str], ...]:
@@ -128,7 +128,7 @@ class HdfFile:
         Raises
         ------
         NirEdgeError
-            The dataset does not hold pairs of names.
+            The dataset does not contain pairs of names.
         """
         self._check(dataset, where)
         if dataset.size == 0:

@@ -53,7 +53,7 @@ def write_nir(graph: Graph, path: str | Path, *, dt: float) -> tuple[str, ...]:
         NIR cannot express the network; the message says what and why.
     """
     if not math.isfinite(dt) or dt <= 0:
-        raise NirTimeStepError(f"dt is {dt:g}; it is a number of seconds above 0.")
+        raise NirTimeStepError(f"dt is {dt:g}; it must be a number of seconds above 0.")
     writer = _NirWriter(graph, dt)
     network, notes = writer.network()
     path = Path(path)

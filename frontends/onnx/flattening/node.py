@@ -66,7 +66,7 @@ class SubgraphRun(NamedTuple):
 
 
 class Tensor(NamedTuple):
-    """A tensor of the file: its name, the nested runs that it is in, and the step if the file holds a single step."""
+    """A tensor of the file: its name, the nested runs that it is in, and the step if the file contains a single step."""
 
     name: str
     levels: tuple[SubgraphRun, ...]

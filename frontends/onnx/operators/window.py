@@ -34,7 +34,7 @@ def _padding(call: OperatorCall, size: Shape, kernel: Shape, stride: Shape, dila
 
 def _positive(call: OperatorCall, *numbers: Shape) -> None:
     if min(n for values in numbers for n in values) < 1:
-        raise MalformedGraphError(f"{call.where}: sizes, strides and dilations of windows are 1 or more.")
+        raise MalformedGraphError(f"{call.where}: sizes, strides and dilations of windows must be at least 1.")
 
 
 def _windows(call: OperatorCall, kernel: Shape) -> tuple[Shape, Pairs, Shape]:

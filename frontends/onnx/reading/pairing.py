@@ -28,7 +28,7 @@ _Costs: TypeAlias = npt.NDArray[Any]
 
 @dataclass(frozen=True)
 class Pairs:
-    """State input -> output, and the states whose output is chosen by the order in the file alone."""
+    """State input -> output, and the states whose output is chosen only by the order in the file."""
 
     outputs: dict[str, str]
     guessed: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""Groups of elementwise classes that form one population: those connected by a recurrence, and those that depend on it alone."""
+"""Groups of elementwise classes that form one population: those connected by a recurrence, and those that depend only on it."""
 
 from __future__ import annotations
 

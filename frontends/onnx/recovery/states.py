@@ -205,7 +205,7 @@ def _fires(step: RecoveredStep, cls: int) -> bool:
 
 
 def _sources(step: RecoveredStep, members: list[int], cls: int) -> list[int]:
-    """Return the classes of the same step that alone determine a class, the nearest first."""
+    """Return the classes of the same step that determine a class without any others, the nearest first."""
     position = {c: k for k, c in enumerate(members)}
     frontier = {cls}
     found: list[int] = []

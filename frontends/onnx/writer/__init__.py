@@ -1,1 +1,1 @@
-"""Graphs to ONNX files: one ``Scan`` node over the time steps, with ONNX's own operators only."""
+"""Write graphs as ONNX files: one ``Scan`` node over the time steps, with ONNX's own operators only."""

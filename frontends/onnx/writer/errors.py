@@ -18,7 +18,7 @@ class OnnxFileError(OnnxWriteError):
 
 
 class OpenTimeError(OnnxWriteError):
-    """No input has a time axis and the network does not say its number of steps, so the loop has no length."""
+    """No input has a time axis and the network does not fix its number of steps, so the loop has no length."""
 
     code = "SNNC-E232"
 

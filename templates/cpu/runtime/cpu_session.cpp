@@ -60,6 +60,7 @@ void CpuSession::ready(bool trains) {
     lay_out();
     lay_out_checkpoints();
     laid_out = stale = true;
+    trained = false;
     if (resume != 0)
       throw std::runtime_error("there is no sequence to go on with; run one first");
   }
@@ -72,6 +73,7 @@ void CpuSession::run() {
   const double start = now();
   ready(trainable && autograd != 0);
   recording = true;
+  trained = false;
   in_parallel(static_cast<int>(workers.size()), [&](int i) { run_forward(workers[static_cast<std::size_t>(i)]); });
   ran = autograd != 0;
   ++forward_runs;
@@ -162,13 +164,15 @@ float CpuSession::train_step() {
     recording = records_training;
   else if (!ran)
     throw std::runtime_error("there is no run to go back from; run the sequence with autograd first");
+  // Where a sequence has several segments, the states of the last one are gone.
+  const bool goes_forward = autograd == 0 && !(gather == AGAIN && trained && segment >= steps);
   const std::size_t kept = keep_gradients();
   losses.assign(static_cast<std::size_t>(batch), 0.0f);
   const int count = static_cast<int>(workers.size());
   in_parallel(count, [&](int i) {
     Worker w = workers[static_cast<std::size_t>(i)];
     w.fresh = static_cast<std::size_t>(i) >= kept;
-    if (autograd == 0)
+    if (goes_forward)
       run_forward(w);
     find_loss(w, losses.data());
     for (Parameter *parameter : parameters)
@@ -186,6 +190,7 @@ float CpuSession::train_step() {
   if (autograd == 0 && gather == ALONE)
     change_parameters();
   ran = false;
+  trained = true;
   sum_losses(losses);
   ++train_runs;
   seconds += now() - start;

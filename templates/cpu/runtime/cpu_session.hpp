@@ -71,6 +71,8 @@ protected:
   /// Whether to save memory: histories are stored only between checkpoints, and large weights are not copied.
   bool spares() const { return segment < steps; }
 
+  /// Whether buffers hold the sequence of the last training step.
+  bool trained = false;
   /// Steps whose deltas stay in the cache until weight gradients are gathered.
   int block_length() const;
 

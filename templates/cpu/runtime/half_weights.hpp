@@ -6,6 +6,9 @@
 #include "half_updates.hpp"
 #include "parameters.hpp"
 
+#include <cstring>
+#include <vector>
+
 namespace snnc {
 
 inline float nearest_half(float value) { return float_of(half_of(limited(value))); }
@@ -41,6 +44,27 @@ inline void round_at_random(Parameter &weight, Changed part, const Panels &panel
     if (output < panels.outputs)
       weight.value[i] = rounded_at_random(weight.value[i], drawn(of_update, static_cast<unsigned>(output * panels.inputs + input)));
   }
+}
+
+/// The same for weights of other connections, whose places the parameter knows.
+inline void round_at_random(Parameter &weight, Changed part, unsigned key, int update) {
+  const unsigned of_update = scrambled(key ^ static_cast<unsigned>(update));
+  for (std::size_t i = part.first; i < part.second; ++i)
+    weight.value[i] =
+        rounded_at_random(weight.value[i], drawn(of_update, weight.places.empty() ? static_cast<unsigned>(i) : weight.places[i]));
+}
+
+/// The places of a weight in its own order, found by moving numbers whose bits are their places; padding, which is 0, has the first.
+inline std::vector<unsigned> places_of(const Parameter &weight) {
+  static_assert(sizeof(unsigned) == sizeof(float), "bits of a place are moved as a float");
+  std::vector<unsigned> places(weight.numbers), model(weight.elements);
+  for (std::size_t i = 0; i < model.size(); ++i)
+    model[i] = static_cast<unsigned>(i);
+  Array<float> own(weight.numbers), numbers(weight.elements);
+  std::memcpy(numbers.data(), model.data(), model.size() * sizeof(float));
+  weight.set(own, numbers.data());
+  std::memcpy(places.data(), own.data(), places.size() * sizeof(float));
+  return places;
 }
 
 } // namespace snnc

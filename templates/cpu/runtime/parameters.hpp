@@ -58,6 +58,8 @@ struct Parameter {
   Array<float> moment3{};
   /// Rounding errors of weights with float16 values; empty if they are not stored.
   Array<float> remainder{};
+  /// For each number, where its weight lies in the model's order, if random rounding needs it; empty: the order is the model's.
+  std::vector<unsigned> places{};
   /// Rounds all numbers after they were set; null: they are not rounded.
   std::function<void(Parameter &)> settled{};
 

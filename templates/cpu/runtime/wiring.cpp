@@ -1,5 +1,7 @@
 #include "wiring.hpp"
 
+#include <algorithm>
+
 namespace snnc {
 
 Array<float> constants(const Table &bits) {
@@ -8,16 +10,49 @@ Array<float> constants(const Table &bits) {
   return made;
 }
 
+/// The length of runs 0, 0 ... 1, 1 ... that numbers are in, all of one length; 0: they are not.
+template <class Index> std::size_t run_of(std::size_t count, const Index &index) {
+  std::size_t run = 0;
+  while (run < count && index(run) == 0)
+    ++run;
+  if (run == 0 || count % run != 0)
+    return 0;
+  for (std::size_t i = run; i < count; ++i)
+    if (index(i) != i / run)
+      return 0;
+  return run;
+}
+
+float sum_of_products(const float *left, const float *right, std::size_t count) {
+  Vector sum{};
+  std::size_t i = 0;
+  for (; i + LANES <= count; i += LANES)
+    sum = add_product(sum, load_anywhere(left + i), load_anywhere(right + i));
+  float found = sum_of_lanes(sum);
+  for (; i < count; ++i)
+    found += left[i] * right[i];
+  return found;
+}
+
+float sum_of_numbers(const float *numbers, std::size_t count) {
+  Vector sum{};
+  std::size_t i = 0;
+  for (; i + LANES <= count; i += LANES)
+    sum += load_anywhere(numbers + i);
+  float found = sum_of_lanes(sum);
+  for (; i < count; ++i)
+    found += numbers[i];
+  return found;
+}
+
 Wiring::Wiring(const Table &starts, const Table &wires) : begin(starts), entries(wires) {
   const std::size_t sources = begin.numbers.size() - 1, offset = entries.numbers.empty() ? 0 : to(0);
-  bool in_order = sources > 0 && entries.rows() == sources, one = true, own = true;
-  for (std::size_t i = 0; in_order && i < sources; ++i) {
+  bool in_order = sources > 0 && entries.rows() == sources;
+  for (std::size_t i = 0; in_order && i < sources; ++i)
     in_order = begin.numbers[i] == i && to(i) == offset + i;
-    one = one && index(i) == 0;
-    own = own && index(i) == i;
-  }
-  single = one;
-  first = in_order && (one || own) ? static_cast<long long>(offset) : -1;
+  const std::size_t found = in_order ? run_of(sources, [this](std::size_t i) { return index(i); }) : 0;
+  run = std::max<std::size_t>(1, found);
+  first = found != 0 ? static_cast<long long>(offset) : -1;
 }
 
 void Wiring::forward(const Worker &w, const Source &source, int t, const float *weights, Rows &target, int now, Scratch &scratch) const {
@@ -27,8 +62,14 @@ void Wiring::forward(const Worker &w, const Source &source, int t, const float *
     if (first >= 0 && !source.listed) {
       const float *row = source.rows.row(t, w.first + b);
       result += first;
-      for (std::size_t i = 0; i < size; ++i)
-        result[i] += weights[single ? 0 : i] * row[i];
+      if (run == 1)
+        for (std::size_t i = 0; i < size; ++i)
+          result[i] += weights[i] * row[i];
+      else
+        for_runs([&](std::size_t at, std::size_t count, std::size_t weight) {
+          for (std::size_t i = at; i < at + count; ++i)
+            result[i] += weights[weight] * row[i];
+        });
       continue;
     }
     const List list = scratch.list(source, w, t, b);
@@ -45,6 +86,18 @@ void Wiring::weight_gradient(const Worker &w, const Source &source, int delay, c
                              Scratch &scratch) const {
   for (int b = 0; b < w.count; ++b) {
     const float *row = delta.row(t, w.first + b);
+    if (first >= 0 && !source.listed) {
+      const float *values = source.rows.row(t - delay, w.first + b);
+      row += first;
+      if (run == 1)
+        for (std::size_t i = 0; i < source.rows.size; ++i)
+          gradient[i] += values[i] * row[i];
+      else
+        for_runs([&](std::size_t at, std::size_t count, std::size_t weight) {
+          gradient[weight] += sum_of_products(values + at, row + at, count);
+        });
+      continue;
+    }
     const List list = scratch.list(source, w, t - delay, b);
     for (std::size_t n = 0; n < list.count; ++n) {
       const float value = list.values == nullptr ? 1.0f : list.values[n];
@@ -63,8 +116,14 @@ void Wiring::input_gradient(const Worker &w, const Rows &delta, int t, const flo
     float *result = adjoint.row(t - delay, w.first + b);
     if (first >= 0) {
       row += first;
-      for (std::size_t i = 0; i < adjoint.size; ++i)
-        result[i] += weights[single ? 0 : i] * row[i];
+      if (run == 1)
+        for (std::size_t i = 0; i < adjoint.size; ++i)
+          result[i] += weights[i] * row[i];
+      else
+        for_runs([&](std::size_t at, std::size_t count, std::size_t weight) {
+          for (std::size_t i = at; i < at + count; ++i)
+            result[i] += weights[weight] * row[i];
+        });
       continue;
     }
     for (std::size_t i = 0; i < adjoint.size; ++i) {
@@ -76,19 +135,30 @@ void Wiring::input_gradient(const Worker &w, const Rows &delta, int t, const flo
   }
 }
 
-void add_bias(const Worker &w, Rows &target, int now, const float *bias, const Table &index) {
+Biases::Biases(const Table &of) : index(of), run(run_of(of.numbers.size(), [&of](std::size_t i) { return of.numbers[i]; })) {}
+
+void Biases::forward(const Worker &w, Rows &target, int now, const float *bias) const {
   for (int b = 0; b < w.count; ++b) {
     float *row = target.row(now, w.first + b);
-    for (std::size_t i = 0; i < target.size; ++i)
-      row[i] += bias[index.numbers[i]];
+    if (run == 0)
+      for (std::size_t i = 0; i < target.size; ++i)
+        row[i] += bias[index.numbers[i]];
+    else
+      for (std::size_t at = 0, k = 0; at < target.size; at += run, ++k)
+        for (std::size_t i = at; i < at + run; ++i)
+          row[i] += bias[k];
   }
 }
 
-void add_bias_gradient(const Worker &w, const Rows &delta, int t, float *gradient, const Table &index) {
+void Biases::gradient(const Worker &w, const Rows &delta, int t, float *gradient) const {
   for (int b = 0; b < w.count; ++b) {
     const float *row = delta.row(t, w.first + b);
-    for (std::size_t i = 0; i < delta.size; ++i)
-      gradient[index.numbers[i]] += row[i];
+    if (run == 0)
+      for (std::size_t i = 0; i < delta.size; ++i)
+        gradient[index.numbers[i]] += row[i];
+    else
+      for (std::size_t at = 0, k = 0; at < delta.size; at += run, ++k)
+        gradient[k] += run == 1 ? row[at] : sum_of_numbers(row + at, run);
   }
 }
 

@@ -26,16 +26,33 @@ private:
   const Table &begin, &entries;
   /// If source i has one wire, to first + i; -1 if the wires are different.
   long long first = -1;
-  /// For such wires: whether all have one weight, or source i has weight i.
-  bool single = false;
+  /// Of such, source i has weight i / run: all have one weight, each has its own, or those of a channel have one.
+  std::size_t run = 1;
+
+  /// Calls use(first, count, weight) for the sources of each weight.
+  template <class Use> void for_runs(const Use &use) const {
+    const std::size_t sources = begin.numbers.size() - 1;
+    for (std::size_t at = 0, weight = 0; at < sources; at += run, ++weight)
+      use(at, run, weight);
+  }
 
   std::size_t to(std::size_t entry) const { return entries.numbers[2 * entry]; }
   std::size_t index(std::size_t entry) const { return entries.numbers[2 * entry + 1]; }
 };
 
 /// target[i] += bias[index[i]], and its adjoint.
-void add_bias(const Worker &w, Rows &target, int now, const float *bias, const Table &index);
-void add_bias_gradient(const Worker &w, const Rows &delta, int t, float *gradient, const Table &index);
+class Biases {
+public:
+  explicit Biases(const Table &index);
+
+  void forward(const Worker &w, Rows &target, int now, const float *bias) const;
+  void gradient(const Worker &w, const Rows &delta, int t, float *gradient) const;
+
+private:
+  const Table &index;
+  /// Value i has bias i / run; 0: otherwise.
+  std::size_t run;
+};
 
 } // namespace snnc
 

@@ -102,6 +102,10 @@ void CudaSession::add_array(const std::string &name, snnc_role role, std::vector
       [this, &of, &numbers](const void *data) {
         stale = true;
         put_numbers(of, numbers, data);
+        if (of.half && &numbers == &of.value) {
+          kernels::round_to_half(numbers.data(), static_cast<int>(of.numbers));
+          of.remainder.clear();
+        }
       },
       [this, &of, &numbers](void *data) {
         const int inputs = static_cast<int>(of.inputs);
@@ -147,6 +151,11 @@ void CudaSession::add_learned(Parameter &made, std::vector<std::size_t> shape, i
     kept[moment]->resize(made.numbers);
     add_array(made.name + "_moment" + std::to_string(moment + 1), SNNC_MOMENT, shape, made, *kept[moment]);
   }
+}
+
+void CudaSession::add_remainder(Parameter &of, std::vector<std::size_t> shape) {
+  of.remainder.resize(of.numbers);
+  add_array(of.name + "_remainder", SNNC_MOMENT, std::move(shape), of, of.remainder);
 }
 
 void CudaSession::add_input(const char *name, Held &held) {

@@ -63,6 +63,9 @@ struct Parameter {
   /// The gradient of several steps, or one that was set; `summed`: it is the one that counts.
   device::Array<float> sum;
   bool summed = false;
+  /// Whether its numbers have float16 values: what is set is rounded to the nearest; and what rounding lost, where that is kept.
+  bool half = false;
+  device::Array<float> remainder;
   /// [outputs][inputs], for the backward pass.
   device::Array<float> copy;
   /// Numbers of 16 bits, two a word: [inputs][outputs], and in fragments for the forward and the backward product.
@@ -91,6 +94,8 @@ protected:
   // What the network is made of; called while it is constructed.
   void add_parameter(Parameter &made, std::vector<std::size_t> shape);
   void add_learned(Parameter &made, std::vector<std::size_t> shape, int moments);
+  /// What rounding loses of a weight that has float16 values.
+  void add_remainder(Parameter &of, std::vector<std::size_t> shape);
   void add_input(const char *name, Held &held);
   /// A state, or an output's values; `name` is that of its values before the first step, null where no one reads them.
   void add_begun(const char *name, Held &held);

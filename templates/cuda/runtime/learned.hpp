@@ -3,6 +3,7 @@
 #define SNNC_LEARNED_HPP
 
 #include "gradients.hpp"
+#include "half.hpp"
 
 namespace snnc {
 
@@ -10,6 +11,8 @@ struct Learned {
   float *value, *moment1, *moment2;
   Slices gradient;
   float *moment3 = nullptr;
+  /// What rounding lost of a weight that has float16 values.
+  float *remainder = nullptr;
 
   /// The gradient of a number: slices in their order.
   DEVICE float gradient_of(int i) const {
@@ -19,6 +22,9 @@ struct Learned {
     return sum;
   }
 };
+
+/// The nearest float16 number; beyond them, the largest.
+DEVICE float nearest_half(float value) { return Float16::number(Float16::of(Float16::bounded(value))); }
 
 /// Calls act(number) for every number of an array, shared by all threads of the grid.
 template <class Act> DEVICE void for_each_number(int numbers, const Act &act) {

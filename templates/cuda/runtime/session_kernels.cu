@@ -51,6 +51,10 @@ KERNEL void forget_kernel(float *adjoint, const std::uint32_t *spikes, const std
   }
 }
 
+KERNEL void round_kernel(float *numbers, int count) {
+  for_each_number(count, [=](int i) { numbers[i] = nearest_half(numbers[i]); });
+}
+
 /// The blocks of a part of the grid share a move.
 KERNEL void move_kernel(WHOLE_GRID Batch batch, int count) {
   const int each = grid_size() / count;
@@ -89,6 +93,8 @@ void forget_dropped(float *adjoint, const std::uint32_t *spikes, const std::uint
 }
 
 void turn_numbers(const float *from, int rows, int columns, float *to) { launch(turn_kernel, blocks(), 0, false, from, rows, columns, to); }
+
+void round_to_half(float *numbers, int count) { launch(round_kernel, blocks(), 0, false, numbers, count); }
 
 void Moves::start() {
   constexpr std::size_t EACH = 4096;

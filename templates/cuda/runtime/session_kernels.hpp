@@ -27,6 +27,9 @@ void forget_dropped(float *adjoint, const std::uint32_t *spikes, const std::uint
 /// Copies a matrix [rows][columns] turned round.
 void turn_numbers(const float *from, int rows, int columns, float *to);
 
+/// Rounds numbers to the nearest float16 numbers, those beyond them to the largest.
+void round_to_half(float *numbers, int count);
+
 /// Copies of few numbers from place to place on the device, all in one launch.
 class Moves {
 public:

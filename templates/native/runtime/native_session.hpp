@@ -86,9 +86,10 @@ protected:
   std::int32_t resume = 0, wanted_segment = 0;
   /// A run stores the values that the backward pass reads; a backward pass starts from the last run and changes no parameter.
   std::int32_t autograd = 0;
-  /// The part of an update that a training step does: all of it; the gradients, added to those of earlier steps; or only the change of
-  /// the parameters, with gradients that were summed or set.
-  enum : std::int32_t { ALONE, BEGINS, GOES_ON, CHANGES };
+  /// The part of an update that a training step does: all of it; the gradients, added to those of earlier steps; only the change of the
+  /// parameters, with gradients that were summed or set; or the gradients of the last sequence again, without its forward pass, after
+  /// parameters changed that only the adjoints read.
+  enum : std::int32_t { ALONE, BEGINS, GOES_ON, CHANGES, AGAIN };
   std::int32_t gather = ALONE;
   /// Samples of an update, of which a step may have a part; 0: the batch.
   std::int32_t samples_of_update = 0;

@@ -20,6 +20,29 @@ std::vector<Owner> learned_owners(const std::vector<Owner> &owners) {
   return found;
 }
 
+std::vector<Owner> owners_between(const std::vector<Owner> &owners, std::size_t first, std::size_t last) {
+  std::vector<Owner> found;
+  std::copy_if(owners.begin(), owners.end(), std::back_inserter(found), [=](const Owner &o) { return o.first >= first && o.first < last; });
+  return found;
+}
+
+std::vector<unsigned> places_of(const Owner &owner, const Table &order) {
+  const auto begin = order.numbers.begin() + static_cast<std::ptrdiff_t>(owner.first);
+  return {begin, begin + static_cast<std::ptrdiff_t>(owner.count)};
+}
+
+Parts half_theta(poplar::Graph &graph, const std::vector<Owner> &owners, const std::string &name, std::size_t weights) {
+  const auto size = [=](const Owner &o) { return o.first < weights ? even(o.count) : std::size_t{0}; };
+  return parts_on(graph, owners, name, size, poplar::HALF);
+}
+
+poplar::Tensor without_padding(const Parts &theta, const std::vector<Owner> &owners, std::size_t weights) {
+  std::vector<poplar::Tensor> found;
+  for (const Owner &o : owners_between(owners, 0, weights))
+    found.push_back(theta[o.index].slice(0, o.count));
+  return poplar::concat(found);
+}
+
 std::vector<SumShare> shares_of_sums(const std::vector<Owner> &owners, std::size_t parts) {
   std::vector<SumShare> found;
   for (const Owner &o : learned_owners(owners))
@@ -117,6 +140,41 @@ poplar::Tensor Side::from(const poplar::Tensor &weights) const {
   std::vector<poplar::Tensor> found;
   for (const Group &g : p.groups)
     for (const Range &range : used(g))
+      found.push_back(weights.slice(range.first, range.first + range.count));
+  return poplar::concat(found);
+}
+
+template <class Part> std::vector<Range> Side::used_between(const Part &part, std::size_t first, std::size_t last) const {
+  std::vector<Range> found;
+  for (const Range &range : used(part)) {
+    const std::size_t begin = std::max(range.first, first), end = std::min(range.first + range.count, last);
+    if (begin < end)
+      found.push_back({begin - first, end - begin});
+  }
+  return found;
+}
+
+unsigned Side::size(const Block &b, std::size_t last) const {
+  std::size_t found = 0;
+  for (const Range &range : used_between(b, 0, last))
+    found += range.count;
+  return static_cast<unsigned>(found);
+}
+
+Parts Side::copies(poplar::Graph &graph, const std::string &name, const poplar::Type &type, std::size_t first, std::size_t last) const {
+  const auto elements = [&](const Group &g) {
+    std::size_t found = 0;
+    for (const Range &range : used_between(g, first, last))
+      found += range.count;
+    return found;
+  };
+  return parts_on(graph, p.groups, name, elements, type);
+}
+
+poplar::Tensor Side::from(const poplar::Tensor &weights, std::size_t first, std::size_t last) const {
+  std::vector<poplar::Tensor> found;
+  for (const Group &g : p.groups)
+    for (const Range &range : used_between(g, first, last))
       found.push_back(weights.slice(range.first, range.first + range.count));
   return poplar::concat(found);
 }

@@ -35,23 +35,36 @@ struct SumShare {
 
 std::vector<SumShare> shares_of_sums(const std::vector<Owner> &owners, std::size_t parts);
 
+/// Those that own elements of [first, last).
+std::vector<Owner> owners_between(const std::vector<Owner> &owners, std::size_t first, std::size_t last);
+
 Order order_of_table(const Table &table);
 
-/// One variable or constant with parts on the tiles of groups, blocks or owners.
-template <class Items, class Size> Parts parts_on(poplar::Graph &graph, const Items &items, const std::string &name, const Size &size) {
+/// Where each element of an owner lies in the array that the host sees.
+std::vector<unsigned> places_of(const Owner &owner, const Table &order);
+
+/// One variable or constant whose parts lie with groups, blocks or owners.
+template <class Items, class Size> Parts parts_on(poplar::Graph &graph, const Items &items, const std::string &name, const Size &size,
+                                                  const poplar::Type &type = poplar::FLOAT) {
   Parts made;
   made.begin.push_back(0);
   for (const auto &item : items)
     made.begin.push_back(made.begin.back() + size(item));
-  made.all = graph.addVariable(poplar::FLOAT, {made.begin.back()}, name);
+  made.all = graph.addVariable(type, {made.begin.back()}, name);
   std::size_t part = 0;
   for (const auto &item : items)
     graph.setTileMapping(made[part++], item.tile);
   return made;
 }
 
-/// The tables of an indexed connection with one of its populations, as stored in plan.bin for the groups of one replica: for each group
-/// where its numbers begin; then, for all groups, where the runs of each row begin, the runs (place, weight, length), the elements of the
+/// The first `weights` elements, as half numbers: each owner has whole words, the last of an odd number too.
+Parts half_theta(poplar::Graph &graph, const std::vector<Owner> &owners, const std::string &name, std::size_t weights);
+
+/// The same, element after element.
+poplar::Tensor without_padding(const Parts &theta, const std::vector<Owner> &owners, std::size_t weights);
+
+/// The tables of an indexed connection with one of its populations, as plan.bin holds them for the groups of one replica: for each group
+/// where its numbers begin, then for all groups where the runs of each row begin, the runs (place, weight, length), the elements of the
 /// weights that a group uses, the targets that it reads, and the keys of rows that are found by key.
 class Side {
 public:
@@ -61,6 +74,8 @@ public:
   template <class Part> unsigned span(const Part &part) const;
   /// Elements of a group's copy of the weights.
   template <class Part> unsigned size(const Part &part) const;
+  /// Those of them that are among the first `last`.
+  unsigned size(const Block &b, std::size_t last) const;
   /// The elements of the weights that a group uses, in order.
   template <class Part> std::vector<Range> used(const Part &part) const;
   template <class Part> std::vector<Range> read(const Part &part) const;
@@ -76,11 +91,13 @@ public:
   /// Constant weights, selected for each group from `values` (bits of floats).
   Parts constants(poplar::Graph &graph, const Table &values) const;
 
-  /// A copy of the weights that each group uses.
+  /// A copy of the weights that each group uses, or of those of them that are among [first, last).
   Parts copies(poplar::Graph &graph, const std::string &name) const;
+  Parts copies(poplar::Graph &graph, const std::string &name, const poplar::Type &type, std::size_t first, std::size_t last) const;
 
-  /// The sources of the copies.
+  /// What the copies are made of; `weights` holds the elements [first, last).
   poplar::Tensor from(const poplar::Tensor &weights) const;
+  poplar::Tensor from(const poplar::Tensor &weights, std::size_t first, std::size_t last) const;
 
   /// Private gradients of each block.
   Parts private_sums(poplar::Graph &graph, const std::string &name) const;
@@ -98,6 +115,7 @@ private:
   std::size_t cut(const Block &b) const;
 
   std::vector<Range> ranges(const Table &table, std::size_t group, Column column) const;
+  template <class Part> std::vector<Range> used_between(const Part &part, std::size_t first, std::size_t last) const;
 };
 
 /// The parts of each owner's gradient that the groups of all replicas hold, and where they belong.

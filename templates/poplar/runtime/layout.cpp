@@ -132,6 +132,10 @@ Parts Layout::half_source_rows(const Population &p, const std::string &name, std
   return parts(p.groups, poplar::HALF, name, [&](const Group &g) { return even(outputs) * g.count; });
 }
 
+Parts Layout::half_numbers(const Population &p, const std::string &name) {
+  return parts(p.groups, poplar::HALF, name, [](const Group &g) { return std::size_t{g.count}; });
+}
+
 Parts Layout::packed_rows(const std::vector<Packer> &packers, const std::string &name) {
   return parts(packers, poplar::FLOAT, name, [](const Packer &p) { return std::size_t{p.count} * p.columns; });
 }
@@ -219,10 +223,13 @@ poplar::Tensor Layout::rows_between(const Population &target, std::size_t begin,
 }
 
 poplar::Tensor Layout::pairs_of(const Population &source, const Population &target, const Parts &weights, std::size_t offset) {
-  std::vector<poplar::Tensor> rows;
+  std::vector<poplar::Tensor> values, rows;
+  for (const Group &g : target.groups)
+    values.push_back(weights[g.index].slice(0, g.count)); // half numbers may have one more
+  const poplar::Tensor all = poplar::concat(values);
   for (std::size_t r = 0; r < source.replicas.size(); ++r) {
     const std::size_t begin = nearest(source, target, r) * target.neurons + offset;
-    rows.push_back(weights.all.slice(begin, begin + source.neurons));
+    rows.push_back(all.slice(begin, begin + source.neurons));
   }
   return poplar::concat(rows);
 }
@@ -272,6 +279,18 @@ Order order_of_pairs(const Population &p, std::size_t n, std::size_t offset) {
     for (std::size_t c = 0; c < p.neurons; ++c)
       order.push_back(c >= offset && c - offset < n ? static_cast<std::uint32_t>(c - offset) : NOWHERE);
   return order;
+}
+
+Order padded(const Population &p, const Order &order) {
+  Order found;
+  auto next = order.begin();
+  for (const Group &g : p.groups) {
+    found.insert(found.end(), next, next + g.count);
+    next += g.count;
+    if (g.count % 2 != 0)
+      found.push_back(NOWHERE);
+  }
+  return found;
 }
 
 Order order_of_neurons(const Population &p) { return order_of_pairs(p, p.neurons, 0); }

@@ -87,7 +87,10 @@ public:
   /// The same as half numbers, in rows of an even length.
   Parts half_source_rows(const Population &p, const std::string &name, std::size_t outputs);
 
-  /// [count][columns] for each packer: rows of weights in transit.
+  /// A half number for each neuron of each group: the weights of one-to-one connections with their source.
+  Parts half_numbers(const Population &p, const std::string &name);
+
+  /// [count][columns] for each packer: rows of weights on their way.
   Parts packed_rows(const std::vector<Packer> &packers, const std::string &name);
 
   poplar::Tensor on_tile(const poplar::Type &type, const std::vector<std::size_t> &shape, const std::string &name, unsigned tile);
@@ -159,7 +162,10 @@ Order order_of_weights(const Population &p, std::size_t inputs);
 /// [n], stored with the targets [offset, offset + n) of a population.
 Order order_of_pairs(const Population &p, std::size_t n, std::size_t offset);
 
-/// [n], stored with each replica of a population.
+/// The same where the elements of each group are padded to an even number.
+Order padded(const Population &p, const Order &order);
+
+/// [n] kept beside each replica of a population.
 Order order_of_neurons(const Population &p);
 
 /// The part of an order that belongs to the first replica.

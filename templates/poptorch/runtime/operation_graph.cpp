@@ -60,7 +60,11 @@ void OperationGraph::adjoint(const std::string &name, const poplar::Tensor &on_d
     copy(given.at(name).flatten(), on_device.flatten(), order);
 }
 
-void OperationGraph::counter(const std::string &, const poplar::Tensor &counts) { zeros(counts.flatten()); }
+void OperationGraph::counter(const std::string &name, const poplar::Tensor &counts) {
+  zeros(counts.flatten());
+  // PopTorch takes floats: these have the bits of whole numbers.
+  made.emplace(name, counts.flatten().reinterpret(poplar::FLOAT));
+}
 
 template <class Id> void OperationGraph::event_input(const std::string &name, const std::vector<std::size_t> &shape,
                                                      const std::vector<Relay> &relays, const Parts &ids, const Parts &numbers,

@@ -321,7 +321,7 @@ def test_a_layer_that_is_silent_is_told_since_its_threshold_is_not_tested():
     x = net.input(2)
     a = net.population(3, snnc.LIF(threshold=1e6), name="a")
     net.connect(x, a, snnc.Dense())
-    assert "a: no neuron fired, so threshold and reset were not put to the test" in str(snnc.verify(net))
+    assert "a: no neuron fired, so threshold and reset were not tested" in str(snnc.verify(net))
 
 
 # ---- comparisons ---------------------------------------------------------------------------------------------------------

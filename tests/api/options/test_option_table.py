@@ -1,7 +1,7 @@
 """Every option of a compilation on every target: it is refused with a code, or has the effect that its cell names."""
 
 import inspect
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +58,8 @@ class Cell:
         Other options of the compilation with the value.
     than
         Another value, of the compilation to compare with; None: the default.
+    of
+        Values for columns that take others than the rest.
     """
 
     value: Any
@@ -67,6 +69,7 @@ class Cell:
     model: Any = dense
     along: dict[str, Any] = field(default_factory=dict)
     than: Any = None
+    of: dict[str, Any] = field(default_factory=dict)
 
 
 def batch_sizes(m):
@@ -122,7 +125,7 @@ CELLS = {
     "memory": [Cell(10**9, lambda m: m.opened.memory, 10**9)],
     "threads": [Cell(3, lambda m: m.opened.threads, 3)],
     "precision": [Cell("bfloat16", emitted), Cell("float16", emitted)],
-    "half": [Cell(HalfNumbers(pasts=True), emitted)],
+    "half": [Cell(HalfNumbers(pasts=True), emitted, of={"cuda": HalfNumbers("nearest")})],
     "dt": [Cell(2e-3, lambda m: m.files, model=nir)],
     "detach": [Cell("none", lambda m: m.files, model=nir)],
     "input_kind": [Cell("values", lambda m: [i.kind for i in m.program.inputs], ["values"])],
@@ -132,24 +135,28 @@ CELLS = {
 
 OF_CHIPS = {"batch", "calibrate", "capacity", "mode", "parts", "recompute", "streaming"}
 """Options that change a plan in another way where there are several chips; the others have the same rule and effect on one chip."""
-PLANNED = {"poptorch", "one", "several"}
-"""Columns of machines, whose networks are planned, which takes longest."""
+OF_MACHINES = {*OF_CHIPS, "steps", "loss", "optimizer", "half"}
+"""Options that plans and programs for machines depend on. All others change the network before it is lowered, for every target alike."""
+OF_POPTORCH = {"steps", "batch", "loss", "optimizer", "capacity"}
+"""Some of them: packages for PopTorch have the plans of one chip."""
 
 
-def is_wide(name, number, target):
-    """Machines take further values of an option as the processor does, unless plans depend on them. PopTorch has the plans of one chip."""
-    if target == "several" and name not in OF_CHIPS:
-        return True
-    return number > 0 and target in PLANNED and (name not in OF_CHIPS or target == "poptorch")
+def is_wide(name, number, target, value):
+    """Planning for a machine takes longest: tried there are refusals, and the first value of each option that plans depend on."""
+    if target in ("reference", "cpu", "cuda") or taken_by(name, backend_of(TARGETS[target]), value) == "refused":
+        return target == "several" and name not in OF_CHIPS
+    of = {"poptorch": OF_POPTORCH, "one": OF_MACHINES, "several": OF_CHIPS}[target]
+    return name not in of or (number > 0 and (name not in OF_CHIPS or target == "poptorch"))
 
 
 def cells():
-    return [
-        pytest.param(name, cell, target, id=f"{name}{number or ''}-{target}", marks=[pytest.mark.wide] * is_wide(name, number, target))
-        for name, row in CELLS.items()
-        for number, cell in enumerate(row)
-        for target in TARGETS
-    ]
+    found = []
+    for target in TARGETS:
+        for name, row in CELLS.items():
+            for number, cell in enumerate(row):
+                marks = [pytest.mark.wide] if is_wide(name, number, target, cell.value) else []
+                found.append(pytest.param(name, cell, target, id=f"{name}{number or ''}-{target}", marks=marks))
+    return found
 
 
 @pytest.fixture(scope="module")
@@ -176,6 +183,7 @@ def beside(name, cell, value, training):
 @pytest.mark.parametrize(("name", "cell", "target"), cells())
 def test_an_option_is_refused_or_has_its_effect(folder, plain, monkeypatch, name, cell, target):
     monkeypatch.chdir(folder)
+    cell = replace(cell, value=cell.of.get(target, cell.value))
     opened, taken = replace_engines(monkeypatch), taken_by(name, backend_of(TARGETS[target]), cell.value)
     for training in (False, True):
         if taken == "refused" or (taken == "with a loss" and not training):

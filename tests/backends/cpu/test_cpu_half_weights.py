@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 from cpu_projects import data, opened
+from indexed_nets import convolutional, sparse_recurrent
 from nets import recurrent
+from one_to_one_nets import one_to_one
 
 import snnc
 from snnc.backends.reference.engine import ReferenceEngine
@@ -13,15 +15,23 @@ from snnc.compiler.losses.optimizers import SGD, Adam
 from snnc.compiler.losses.weight_rounding import REMAINDER, WeightRounding, nearest
 from snnc.compiler.lowering.lower import lower
 
-CASES = [("stochastic", SGD(0.05), 2), ("nearest", SGD(0.05, 0.9), 3), ("master", Adam(1e-3), 1)]
+CASES = [
+    (recurrent, "stochastic", SGD(0.05), 2),
+    (recurrent, "nearest", SGD(0.05, 0.9), 3),
+    (recurrent, "master", Adam(1e-3), 1),
+    (convolutional, "stochastic", SGD(0.05), 2),
+    (sparse_recurrent, "stochastic", SGD(0.05), 1),
+    (one_to_one, "stochastic", SGD(0.05), 1),
+    (convolutional, "master", Adam(1e-3), 2),
+]
 
 
-@pytest.mark.representative("stochastic-*", "master-*")
-@pytest.mark.parametrize(("kind", "optimizer", "threads"), CASES)
-def test_updates_equal_those_of_the_reference(kind, optimizer, threads):
+@pytest.mark.representative("recurrent-stochastic-*", "sparse_recurrent-*", "convolutional-stochastic-*", "recurrent-master-*")
+@pytest.mark.parametrize(("make", "kind", "optimizer", "threads"), CASES)
+def test_updates_equal_those_of_the_reference(make, kind, optimizer, threads):
     """A float32 update may differ in its last bits; it then may go to the other neighbour, which is rare."""
     options = {"loss": parse_loss("ce_mean_membrane"), "optimizer": optimizer, "loss_output": "y"}
-    program = lower(recurrent(np.random.default_rng(3)), half=("weights",), rounding=WeightRounding(kind, 5), **options)
+    program = lower(make(np.random.default_rng(3)), half=("weights",), rounding=WeightRounding(kind, 5), **options)
     reference, halves = ReferenceEngine(program), [p.name for p in program.parameters.values() if p.half]
     with opened(program, threads=threads) as engine:
         differ = size = 0

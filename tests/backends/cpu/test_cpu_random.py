@@ -16,7 +16,7 @@ BUILT = settings(deadline=None, suppress_health_check=list(HealthCheck), phases=
 """Each example is compiled: a failing one is not made smaller."""
 
 
-@settings(BUILT, max_examples=examples(5, 12))
+@settings(BUILT, max_examples=examples(3, 12))
 @given(any_graphs())
 def test_random_networks_run_as_in_the_reference(graph):
     try:
@@ -28,7 +28,7 @@ def test_random_networks_run_as_in_the_reference(graph):
         assert_same_records(engine.forward(inputs, {}), ReferenceEngine(program).forward(inputs, {}))
 
 
-@settings(BUILT, max_examples=examples(5, 12))
+@settings(BUILT, max_examples=examples(3, 12))
 @given(any_graphs())
 def test_random_networks_are_trained_as_in_the_reference(graph):
     assume(any(True for _ in graph.of_type(Population)))

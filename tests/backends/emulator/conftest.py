@@ -10,7 +10,7 @@ import pytest
 from snnc.backends.emulator import build
 
 CASES = Path(__file__).parent / "cases"
-WITH_LIBRARIES = ("poplibs", "faults", "everyday", "executables", "documented", "halves", "layers", "utilities")
+WITH_LIBRARIES = ("poplibs", "faults", "everyday", "executables", "documented", "interface", "halves", "layers", "utilities")
 """Cases that need PopLibs."""
 
 

@@ -194,16 +194,44 @@ def test_the_enable_script_serves_a_build_that_knows_nothing_of_the_emulator(cas
     assert result.stdout.splitlines()[-2].split()[:3] == ["POPLAR", "version", popc.API_VERSION]
 
 
+CMAKE = """
+cmake_minimum_required(VERSION 3.16)
+project(t CXX)
+set(CMAKE_CXX_STANDARD 17)
+find_package(poplar REQUIRED)
+find_package(popops REQUIRED)
+add_executable(targets host.cpp older.cpp)
+target_compile_definitions(targets PRIVATE LIMIT=1)
+target_link_libraries(targets poplar popops)
+poplar_add_codelets(codelets SOURCES double.cpp OUTPUT parts/double.gp FLAGS -O3 -DLIMIT=63)
+add_subdirectory(paths)
+"""
+PATHS = """
+find_library(POPLAR NAMES poplar PATHS "$ENV{POPLAR_SDK_ENABLED}/lib" REQUIRED)
+find_library(POPOPS NAMES popops PATHS "$ENV{POPLAR_SDK_ENABLED}/lib" REQUIRED)
+add_executable(paths ../host.cpp ../older.cpp)
+target_compile_definitions(paths PRIVATE LIMIT=1)
+target_link_libraries(paths ${POPOPS} ${POPLAR} pthread)
+"""
+
+
 @pytest.mark.skipif(shutil.which("cmake") is None, reason="no cmake")
-def test_cmake_finds_the_libraries(cases, program, tmp_path):
-    (tmp_path / "CMakeLists.txt").write_text(
-        "cmake_minimum_required(VERSION 3.16)\nproject(t CXX)\nfind_package(poplar REQUIRED)\nfind_package(popops REQUIRED)\n"
-        "add_executable(t host.cpp helper.cpp)\ntarget_compile_definitions(t PRIVATE LIMIT=1)\ntarget_link_libraries(t poplar popops)\n"
-    )
-    made = tmp_path / "made"
-    prefix = build.complete_prefix()
-    subprocess.run(["cmake", "-S", tmp_path, "-B", made, f"-DCMAKE_PREFIX_PATH={prefix}"], check=True, capture_output=True)
-    subprocess.run(["cmake", "--build", made], check=True, capture_output=True)
+def test_cmake_builds_with_targets_and_with_paths_of_libraries_and_compiles_codelets(cases, program, tmp_path):
+    (tmp_path / "older.cpp").write_text("auto twice = [=](int x) { return 2 * x; };\nunsigned helper() { return twice(3); }\n")
+    (tmp_path / "CMakeLists.txt").write_text(CMAKE)
+    (tmp_path / "paths").mkdir()
+    (tmp_path / "paths" / "CMakeLists.txt").write_text(PATHS)
+
+    def run(commands, folder):
+        enabled = f". {build.complete_prefix()}/enable.sh && {commands}"
+        return subprocess.run(["bash", "-c", enabled], cwd=tmp_path / folder, capture_output=True, text=True, check=False)
+
+    result = run("cmake -S . -B made && cmake --build made", ".")
+    assert result.returncode == 0, result.stdout + result.stderr
+    for made in ("./targets", "paths/paths"):
+        result = run(made, "made")
+        assert result.returncode == 6, result.stderr
+        assert "sum: [4.0000000 8.0000000 12.0000000]" in result.stderr
 
 
 def test_what_older_compilers_took_compiles_by_the_launcher_and_other_errors_stay(cases, tmp_path, capfd):

@@ -95,5 +95,5 @@ def test_a_network_in_which_nothing_is_rounded_is_refused():
     direct.add("y", Output())
     direct.connect("x", "cells")
     direct.connect("cells", "y")
-    with pytest.raises(NothingRoundedError, match="no dense connection"):
+    with pytest.raises(NothingRoundedError, match="no dense, sparse"):
         lower(direct, half=("weights",))

@@ -63,7 +63,7 @@ def assert_trains_alike(case, engine):
     assert_same_training(engine, reference, batches(), tolerance=(0, 1e-5, 1e-5, 1e-7))
 
 
-@settings(max_examples=examples(4, 8), deadline=None)
+@settings(max_examples=examples(3, 8), deadline=None)
 @given(parts=st.integers(1, 6), seed=st.integers(0, 1000), make=st.sampled_from([sparse_recurrent, feed_forward]))
 def test_parts_compute_what_the_whole_does(parts, seed, make):
     graph = make(np.random.default_rng(3))

@@ -245,3 +245,24 @@ def test_what_reads_a_trained_project_sees_no_statistics_of_a_batch(tmp_path):
     for target in ("reference", "gc200"):
         with snnc.compile(graph, target, steps=STEPS, batch=BATCH) as runs:
             np.testing.assert_allclose(runs.run(x.swapaxes(0, 1))["output"], wanted, atol=1e-4)
+
+
+@pytest.mark.parametrize("segment", [0, 2], ids=["whole sequence", "checkpoints"])
+def test_gradients_again_are_those_of_a_new_pass(segment):
+    """After a change of parameters that adjoints alone read; with checkpoints the program goes forward again by itself."""
+    x, y = data()
+    inputs = {"x0": np.ascontiguousarray(x.swapaxes(0, 1))}
+    with snnc.compile(network(), "cpu", steps=STEPS, **TRAINING) as session:
+        engine, program = session.engine.engine, session.program
+        engine.segment = segment
+        (slope,) = (p.name for p in program.parameters.values() if p.label == "lif_to_lif2_batchnorm_statistics.slope")
+        loss = engine.gather_parts([(inputs, y)], BATCH)
+        before = engine.gradients()
+        engine.set_parameters({slope: np.full(program.parameters[slope].value.shape, 0.3, np.float32)})
+        assert engine.gather_again(BATCH) == pytest.approx(loss, rel=1e-6)
+        again = engine.gradients()
+        engine.gather_parts([(inputs, y)], BATCH)
+        wanted = engine.gradients()
+    for name, gradient in again.items():
+        np.testing.assert_array_equal(gradient, wanted[name], err_msg=name)
+    assert any((gradient != before[name]).any() for name, gradient in again.items())

@@ -316,7 +316,7 @@ def test_two_connections_with_one_lag_share_a_bus() -> None:
     measured=st.booleans(),
     mode=st.sampled_from(["exact", "drop"]),
 )
-@settings(max_examples=examples(5, 12), deadline=None)
+@settings(max_examples=examples(3, 12), deadline=None)
 def test_plans_of_random_networks_keep_their_promises(
     widths: list[int], tiles: int, chips: int, batch: int, loops: list[tuple[int, int, int]], measured: bool, mode: str
 ) -> None:

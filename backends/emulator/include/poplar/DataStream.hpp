@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <ostream>
 #include <string>
 
 #include <poplar/RemoteBuffer.hpp>
@@ -21,6 +22,8 @@ public:
   const std::string &handle() const { return name; }
   std::size_t numElements() const { return elements; }
   Type elementType() const { return type; }
+  bool operator==(const DataStream &other) const { return id == other.id && name == other.name; }
+  bool operator!=(const DataStream &other) const { return !(*this == other); }
 
   std::uint32_t id = ~0u;
   std::string name;
@@ -30,6 +33,14 @@ public:
   /// Every replica receives the same.
   bool broadcast = false;
 };
+
+inline std::ostream &operator<<(std::ostream &os, DataStreamType type) {
+  constexpr const char *names[] = {"HostToDeviceFIFO", "DeviceToHostFIFO", "HostToDeviceBuffer", "DeviceToHostBuffer"};
+  return os << names[int(type)];
+}
+inline std::ostream &operator<<(std::ostream &os, const DataStream &stream) {
+  return os << stream.kind() << " " << stream.handle() << " " << stream.elementType().toString() << "[" << stream.numElements() << "]";
+}
 
 } // namespace poplar
 

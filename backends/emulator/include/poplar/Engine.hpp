@@ -18,7 +18,9 @@
 #include <poplar/OptionFlags.hpp>
 #include <poplar/ProfileValue.hpp>
 #include <poplar/Program.hpp>
+#include <poplar/RuntimeOptions.hpp>
 #include <poplar/StreamCallback.hpp>
+#include <pva/pva.hpp>
 
 namespace poplar {
 
@@ -48,10 +50,14 @@ public:
   void prepare(const Device &device) { load(device); }
   void deploy() {}
   void run(unsigned program = 0, const std::string &debugName = "");
-  void loadAndRun(const Device &device, unsigned program = 0) {
+  void run(unsigned program, const std::string &debugName, const RuntimeOptions &) { run(program, debugName); }
+  void run(unsigned program, const RuntimeOptions &) { run(program); }
+  void loadAndRun(const Device &device, unsigned program = 0, const std::string &debugName = "") {
     load(device);
-    run(program);
+    run(program, debugName);
   }
+  /// Runs have ended when `run` returns.
+  void stop() {}
 
   void connectStream(const std::string &handle, void *begin, void *end);
   /// A place of fixed address: every transfer starts at `pointer`.
@@ -111,6 +117,8 @@ public:
   void setPrintStream(std::ostream &stream) { setPrintTensorStream(stream); }
   void printProfileSummary(std::ostream &stream, const OptionFlags &options = {});
   void resetExecutionProfile();
+  /// The profile of compilation, as pva::openReport reads it from a file.
+  pva::Report getReport() const;
   /// Of older programs; both are the emulator's whole profile.
   ProfileValue getGraphProfile() const;
   ProfileValue getExecutionProfile() const { return getGraphProfile(); }

@@ -18,15 +18,19 @@
 #include <poplar/Interval.hpp>
 #include <poplar/PerfEstimateFunc.hpp>
 #include <poplar/Program.hpp>
+#include <poplar/Quarter.hpp>
 #include <poplar/ReplicatedStreamMode.hpp>
 #include <poplar/SerializationFormat.hpp>
 #include <poplar/StandardIncludes.hpp>
+#include <poplar/StringRef.hpp>
 #include <poplar/Target.hpp>
 #include <poplar/Tensor.hpp>
 #include <poplar/TensorCloneMethod.hpp>
 #include <poplar/Type.hpp>
 #include <poplar/VariableMappingMethod.hpp>
+#include <poplar/VersionInfo.hpp>
 #include <poplar/VertexRef.hpp>
+#include <poplar/replication_factor.hpp>
 
 namespace poplar {
 
@@ -35,17 +39,10 @@ struct GraphData;
 struct TileSelection;
 }
 
-/// How many copies of the graph run side by side.
-struct replication_factor {
-  constexpr explicit replication_factor(unsigned copies) : value(copies) {}
-  constexpr operator unsigned() const { return value; }
-  unsigned value;
-};
-
 /// A value of the host with its device type, as bytes.
 struct HostValue {
-  template <class T, class = std::enable_if_t<std::is_arithmetic_v<T> || std::is_same_v<T, half>>>
-  HostValue(T value) : isFloat(!std::is_integral_v<T>), real(double(value)), integer(toInteger(value)) {}
+  template <class T, class = std::enable_if_t<isNumber<T>>>
+  HostValue(T value) : isFloat(!std::is_integral_v<T>), real(static_cast<double>(value)), integer(toInteger(value)) {}
 
   bool isFloat;
   double real;
@@ -99,16 +96,25 @@ public:
   Graph createVirtualGraph(const std::vector<unsigned> &perIpuTiles);
   Graph getTopLevelGraph();
 
-  bool addCodelets(const std::string &path, CodeletFileType type = CodeletFileType::Auto, const std::string &compileFlags = "");
+  /// `targetName` is taken and ignored: codelets run on the host.
+  bool addCodelets(const std::string &path, CodeletFileType type = CodeletFileType::Auto, const std::string &compileFlags = "",
+                   const std::string &targetName = "");
   bool addCodelets(const char *path, CodeletFileType type = CodeletFileType::Auto, const std::string &compileFlags = "") {
     return addCodelets(std::string(path), type, compileFlags);
   }
   void addCodelets(ArrayRef<std::string> paths, const std::string &compileFlags = "");
+  template <class Text, class = std::enable_if_t<std::is_convertible_v<Text, std::string>>>
+  void addCodelets(const std::vector<Text> &paths, const std::string &compileFlags = "") {
+    for (const Text &path : paths)
+      addCodelets(std::string(path), CodeletFileType::Auto, compileFlags);
+  }
   void addCodelets(std::initializer_list<const char *> paths, const std::string &compileFlags = "");
   void addCodelets(std::stringstream &stream, const std::string &compileFlags = "", CodeletFileType type = CodeletFileType::CppSource);
 
   Tensor addVariable(const Type &type, ArrayRef<std::size_t> shape, const DebugContext &context = {});
   Tensor addVariable(const Type &type, ArrayRef<std::size_t> shape, VariableMappingMethod method, const DebugContext &context = {});
+  /// Quarters whose bits `metadata` (a QUARTER_METADATA scalar) says how to read.
+  Tensor addVariable(const Type &type, const Tensor &metadata, ArrayRef<std::size_t> shape, const DebugContext &context = {});
 
   template <class T> Tensor addConstant(const Type &type, ArrayRef<std::size_t> shape, ArrayRef<T> values, const DebugContext &context = {}) {
     return addConstantValues(type, shape, toHostValues(values), context);
@@ -127,7 +133,18 @@ public:
       n *= d;
     return addConstantValues(type, shape, toHostValues(ArrayRef<T>(values, n)), context);
   }
-  template <class T, class = std::enable_if_t<std::is_arithmetic_v<T> || std::is_same_v<T, half>>>
+  /// Quarters in the format and scale of `metadata`.
+  template <class T>
+  Tensor addConstant(const Type &type, const QuarterMetadata &metadata, ArrayRef<std::size_t> shape, ArrayRef<T> values,
+                     const DebugContext &context = {}) {
+    return addConstantQuarter(type, metadata, shape, std::vector<double>(values.begin(), values.end()), context);
+  }
+  template <class T>
+  Tensor addConstant(const Type &type, const QuarterMetadata &metadata, ArrayRef<std::size_t> shape, const std::vector<T> &values,
+                     const DebugContext &context = {}) {
+    return addConstantQuarter(type, metadata, shape, std::vector<double>(values.begin(), values.end()), context);
+  }
+  template <class T, class = std::enable_if_t<isNumber<T>>>
   Tensor addConstant(const Type &type, ArrayRef<std::size_t> shape, T value, const DebugContext &context = {}) {
     return addConstantValues(type, shape, {HostValue(value)}, context);
   }
@@ -144,6 +161,9 @@ public:
                TensorCloneMethod method = TensorCloneMethod::PRESERVE_ORDER_AND_ALIASES) {
     return clone(tensor.elementType(), tensor, context, method);
   }
+
+  Tensor clone(const Type &type, const Tensor &metadata, const Tensor &tensor, const DebugContext &context = {},
+               TensorCloneMethod method = TensorCloneMethod::PRESERVE_ORDER_AND_ALIASES);
 
   Tensor addLinearlyMappedVariable(const Type &type, ArrayRef<std::size_t> shape, const DebugContext &context = {}) {
     return addVariable(type, shape, VariableMappingMethod::LINEAR, context);
@@ -203,7 +223,32 @@ public:
   /// Ranges of a tensor in the order of memory, joined where they follow each other.
   std::vector<std::vector<Interval>> getSortedContiguousRegions(const Tensor &tensor, ArrayRef<Interval> regions, bool removeAliases = false,
                                                                 std::vector<std::size_t> *aliases = nullptr) const;
+  /// A template, so that braces mean a list of intervals.
+  template <class Part, class = std::enable_if_t<std::is_same_v<Part, std::vector<Interval>>>>
+  std::vector<std::vector<Interval>> getSortedContiguousRegions(const Tensor &tensor, const std::vector<Part> &regions, bool removeAliases = false,
+                                                                std::vector<std::size_t> *aliases = nullptr) const {
+    std::vector<Interval> all;
+    for (const Part &part : regions)
+      all.insert(all.end(), part.begin(), part.end());
+    return getSortedContiguousRegions(tensor, ArrayRef<Interval>(all), removeAliases, aliases);
+  }
+  /// Puts the elements of the flat tensor `t` in the order of memory, and those of `ts`, as many, in the same order.
+  void reorderToSimplify(Tensor *t, ArrayRef<Tensor *> ts, bool requireSimplestOrder = true) const;
+  /// The tensor that was broadcast to `tensor`: of its rank, each dimension as short as its repetition allows.
+  Tensor findUnbroadcastTensor(const Tensor &tensor) const;
   bool hasCodelet(const std::string &name) const;
+  /// Elements that a field, or (dimension 1) a row of a list field, can have. Throws unknown_vertex_type, unknown_field, index_error.
+  std::size_t getMaxFieldDim(const std::string &vertexName, const std::string &fieldName, unsigned dimIndex) const;
+  /// The largest number that an element of a field holds; throws poplar_error where T does not hold it.
+  template <class T> T getMaxVertexFieldValueAs(const std::string &vertexName, const std::string &fieldName) const {
+    return getTarget().getTypeLimitsMaxAs<T>(fieldType(vertexName, fieldName));
+  }
+  std::uint64_t getMaxVertexFieldValue(const std::string &vertexName, const std::string &fieldName) const {
+    return getMaxVertexFieldValueAs<std::uint64_t>(vertexName, fieldName);
+  }
+  /// A tile of a virtual graph in the numbers of the machine, and back; the latter throws index_error for a tile outside the graph.
+  unsigned convertVirtualTileToPhysicalTile(unsigned virtualTileId) const { return physicalTile(virtualTileId, "a conversion"); }
+  unsigned convertPhysicalTileToVirtualTile(unsigned physicalTileId) const;
 
   void setTileMapping(const VertexRef &vertex, unsigned tile);
   void setTileMapping(const Tensor &tensor, unsigned tile);
@@ -221,6 +266,7 @@ public:
   DataStream addDeviceToHostFIFO(const std::string &handle, const Type &type, std::size_t numElements, const OptionFlags &options = {});
 
   /// A function of the host, which Engine::connectHostFunction names.
+  using HostFunctionArgument = poplar::HostFunctionArgument;
   HostFunction addHostFunction(const std::string &handle, ArrayRef<HostFunctionArgument> inputs, ArrayRef<HostFunctionArgument> outputs);
 
   RemoteBuffer addRemoteBuffer(const std::string &handle, const Type &elementType, std::size_t numElements, std::size_t repeats = 1,
@@ -247,9 +293,12 @@ private:
   Graph(const Graph &graph, std::shared_ptr<const core::TileSelection> selection);
   Graph selected(std::vector<unsigned> tiles, unsigned perIpu) const;
   unsigned physicalTile(unsigned tile, const std::string &what) const;
+  Type fieldType(const std::string &vertexName, const std::string &fieldName) const;
   template <class T> static std::vector<HostValue> toHostValues(ArrayRef<T> values) {
     return std::vector<HostValue>(values.begin(), values.end());
   }
+  Tensor addConstantQuarter(const Type &type, const QuarterMetadata &metadata, ArrayRef<std::size_t> shape, const std::vector<double> &values,
+                            const DebugContext &context);
   Tensor addConstantValues(const Type &type, ArrayRef<std::size_t> shape, const std::vector<HostValue> &values, const DebugContext &context);
   void setInitialValues(const FieldRef &field, const std::vector<HostValue> &values);
   void setInitialValues(const Tensor &tensor, const std::vector<HostValue> &values);

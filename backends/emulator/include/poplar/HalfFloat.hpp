@@ -1,4 +1,4 @@
-// half: IEEE binary16, rounded after every operation.
+// half of codelets: IEEE binary16, rounded after every operation. Headers of the host use poplar/IeeeHalf.hpp.
 #ifndef SNNC_POPLAR_HALF_FLOAT_HPP
 #define SNNC_POPLAR_HALF_FLOAT_HPP
 
@@ -6,11 +6,13 @@
 #include <limits>
 #include <type_traits>
 
+#include <poplar/IeeeHalf.hpp>
+
 using half = _Float16;
 
-namespace poplar {
-using IeeeHalf = half;
-}
+/// A literal of popc: 3.14_h.
+constexpr half operator""_h(long double value) { return static_cast<half>(value); }
+constexpr half operator""_h(unsigned long long value) { return static_cast<half>(value); }
 
 #if defined(__GNUC__) && !defined(__clang__) && __GNUC__ < 13
 // The standard library learnt _Float16 with GCC 13.

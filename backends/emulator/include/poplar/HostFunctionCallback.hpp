@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -38,11 +39,8 @@ private:
   std::function<void(ArrayRef<const void *>, ArrayRef<void *>)> call_;
 };
 
-/// Type and size of one argument.
-struct HostFunctionArgument {
-  Type type;
-  std::size_t size = 0;
-};
+/// Type and number of elements of one argument.
+using HostFunctionArgument = std::tuple<Type, std::size_t>;
 
 /// What Graph::addHostFunction returns: a stream for each argument.
 class HostFunction {

@@ -12,7 +12,10 @@ struct IPUModel {
   /// `version`: "ipu1", "ipu2" or "ipu21".
   explicit IPUModel(const std::string &version = "ipu2");
   explicit IPUModel(const char *version) : IPUModel(std::string(version)) {}
-  Device createDevice(const OptionFlags &options = {}, bool accurateHalf = true) const;
+  Device createDevice(const OptionFlags &options = {}, bool accurateHalf = true, unsigned deviceManagerId = ~0u) const;
+  /// Whether both stand for the same machine.
+  bool operator==(const IPUModel &other) const { return createDevice().getTarget() == other.createDevice().getTarget(); }
+  bool operator!=(const IPUModel &other) const { return !(*this == other); }
 
   static constexpr unsigned defaultSyncDelay = ~0u;
   std::string IPUVersion;
@@ -25,10 +28,12 @@ struct IPUModel {
   unsigned exchangeBytesPerCycle = 4;
   bool compileIPUCode = false;
   /// Delays of a barrier, tile cycles. Setting one of the two overrides what the emulator charges for a barrier.
-  enum class RelativeSyncDelayType { NO_DELAY, ALTERNATING_DELAY };
+  enum class RelativeSyncDelayType { AUTO, NO_DELAY };
   unsigned minIPUSyncDelay = defaultSyncDelay;
-  RelativeSyncDelayType relativeSyncDelay = RelativeSyncDelayType::ALTERNATING_DELAY;
+  RelativeSyncDelayType relativeSyncDelay = RelativeSyncDelayType::AUTO;
   unsigned globalSyncCycles = 600;
+  unsigned tilesPerSuperTile = 2, memcpyBytesPerCycle = 8, instructionBytes = 4, interleavedMemoryElementIndex = 13;
+  bool supportsSuperTileSendReceive = true;
   unsigned numStrideBits = 10;
   unsigned dataPathWidth = 64;
   unsigned fp16ConvUnitMaxPipelineDepth = 4, fp32ConvUnitMaxPipelineDepth = 2;

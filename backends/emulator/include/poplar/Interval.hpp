@@ -3,25 +3,38 @@
 #define SNNC_POPLAR_INTERVAL_HPP
 
 #include <cstddef>
+#include <ostream>
+#include <tuple>
 
 namespace poplar {
 
-class Interval {
+template <class T> class GenericInterval {
 public:
-  Interval() = default;
-  Interval(std::size_t begin, std::size_t end) : begin_(begin), end_(end) {}
-  std::size_t begin() const { return begin_; }
-  std::size_t end() const { return end_; }
-  std::size_t lower() const { return begin_; }
-  std::size_t upper() const { return end_; }
-  std::size_t size() const { return end_ - begin_; }
-  bool operator==(const Interval &o) const { return begin_ == o.begin_ && end_ == o.end_; }
-  bool operator!=(const Interval &o) const { return !(*this == o); }
-  bool operator<(const Interval &o) const { return begin_ < o.begin_ || (begin_ == o.begin_ && end_ < o.end_); }
+  GenericInterval() = default;
+  GenericInterval(T begin, T end) : begin_(begin), end_(end) {}
+  const T &begin() const { return begin_; }
+  const T &end() const { return end_; }
+  const T &lower() const { return begin_; }
+  const T &upper() const { return end_; }
+  T size() const { return end_ - begin_; }
+
+  friend bool operator==(const GenericInterval &a, const GenericInterval &b) { return a.key() == b.key(); }
+  friend bool operator!=(const GenericInterval &a, const GenericInterval &b) { return a.key() != b.key(); }
+  friend bool operator<(const GenericInterval &a, const GenericInterval &b) { return a.key() < b.key(); }
+  friend bool operator>(const GenericInterval &a, const GenericInterval &b) { return b < a; }
+  friend bool operator<=(const GenericInterval &a, const GenericInterval &b) { return !(b < a); }
+  friend bool operator>=(const GenericInterval &a, const GenericInterval &b) { return !(a < b); }
+  friend std::ostream &operator<<(std::ostream &os, const GenericInterval &interval) {
+    return os << "[" << interval.begin_ << "," << interval.end_ << ")";
+  }
 
 private:
-  std::size_t begin_ = 0, end_ = 0;
+  std::tuple<T, T> key() const { return {begin_, end_}; }
+
+  T begin_ = 0, end_ = 0;
 };
+
+using Interval = GenericInterval<std::size_t>;
 
 } // namespace poplar
 

@@ -43,6 +43,8 @@ private:
 /// Options from a JSON object of texts, numbers and booleans, added to `flags`; throws parse_error.
 void readJSON(const std::string &text, OptionFlags &flags);
 void readJSON(std::istream &stream, OptionFlags &flags);
+/// The same from an environment variable; nothing where it is not set.
+void readJSONFromEnv(const std::string &variable, OptionFlags &flags);
 std::ostream &operator<<(std::ostream &stream, const OptionFlags &flags);
 
 } // namespace poplar

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <iosfwd>
 #include <map>
 #include <memory>
 #include <string>
@@ -38,6 +39,9 @@ public:
   /// Of the emulator itself.
   explicit Program(std::shared_ptr<core::ProgramData> data) : data_(std::move(data)) {}
   const std::shared_ptr<core::ProgramData> &data() const { return data_; }
+  /// Whether both are the same program, not two that do the same.
+  friend bool operator==(const Program &a, const Program &b) { return a.data_ == b.data_; }
+  friend bool operator!=(const Program &a, const Program &b) { return !(a == b); }
 
 protected:
   std::shared_ptr<core::ProgramData> data_;
@@ -51,7 +55,7 @@ public:
   explicit Sequence(const std::vector<Program> &programs, const DebugContext &context = {});
   template <class First, class... Rest,
             class = std::enable_if_t<std::is_base_of_v<Program, std::decay_t<First>> && !(sizeof...(Rest) == 0 && std::is_base_of_v<Sequence, std::decay_t<First>>)>>
-  explicit Sequence(First &&first, Rest &&...rest) : Sequence(DebugContext()) {
+  Sequence(First &&first, Rest &&...rest) : Sequence(DebugContext()) {
     add(std::forward<First>(first));
     (addOne(std::forward<Rest>(rest)), ...);
   }
@@ -178,6 +182,11 @@ public:
   AbortOnCondition(const Tensor &predicate, const char *message, const DebugContext &context = {})
       : AbortOnCondition(predicate, std::string(message), context) {}
 };
+
+/// A line for each program, those that it runs below it.
+void dumpProgram(const Graph &graph, const Program &program, std::ostream &out);
+/// What the program is, in a word.
+std::ostream &operator<<(std::ostream &os, const Program &program);
 
 } // namespace program
 } // namespace poplar

@@ -11,19 +11,30 @@ class SourceLocation {
 public:
   SourceLocation() = default;
   SourceLocation(std::string functionName, std::string fileName, unsigned lineNumber)
-      : function_(std::move(functionName)), file_(std::move(fileName)), line_(lineNumber), valid_(true) {}
+      : ownFunction_(std::move(functionName)), ownFile_(std::move(fileName)), line_(lineNumber), valid_(true) {}
   /// The caller, where it is a default argument.
   static SourceLocation Current(const char *functionName = __builtin_FUNCTION(), const char *fileName = __builtin_FILE(),
                                 unsigned lineNumber = __builtin_LINE()) {
-    return SourceLocation(functionName, fileName, lineNumber);
+    SourceLocation location;
+    location.function_ = functionName;
+    location.file_ = fileName;
+    location.line_ = lineNumber;
+    location.valid_ = true;
+    return location;
   }
-  const std::string &getFunctionName() const { return function_; }
-  const std::string &getFileName() const { return file_; }
+  std::string getFunctionName() const { return function_ ? function_ : ownFunction_; }
+  std::string getFileName() const { return file_ ? file_ : ownFile_; }
   unsigned getLineNumber() const { return line_; }
   bool isValid() const { return valid_; }
+  bool operator==(const SourceLocation &other) const {
+    return valid_ == other.valid_ && line_ == other.line_ && getFileName() == other.getFileName() && getFunctionName() == other.getFunctionName();
+  }
+  bool operator!=(const SourceLocation &other) const { return !(*this == other); }
 
 private:
-  std::string function_, file_;
+  /// Texts of the compiler, which are not copied; or the caller's own.
+  const char *function_ = nullptr, *file_ = nullptr;
+  std::string ownFunction_, ownFile_;
   unsigned line_ = 0;
   bool valid_ = false;
 };

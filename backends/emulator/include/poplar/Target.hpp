@@ -4,12 +4,16 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
+#include <ostream>
 #include <string>
+#include <vector>
 
 #include <poplar/EmulatorModel.hpp>
 #include <poplar/OptionFlags.hpp>
 #include <poplar/TargetType.hpp>
 #include <poplar/Type.hpp>
+#include <poplar/exceptions.hpp>
 
 namespace poplar {
 
@@ -53,6 +57,14 @@ public:
   unsigned getWeightsPerConvUnit(bool isHalf) const { return isHalf ? 16 : 8; }
   unsigned getConvUnitInputLoadElemsPerCycle(bool isHalf) const { return isHalf ? 8 : 4; }
   unsigned getNumConvUnits(bool isHalf, bool) const { return isHalf ? 16 : 8; }
+  unsigned getConvUnitMaxPipelineDepth(const Type &partialsType) const { return partialsType == HALF ? 4 : 2; }
+  unsigned getConvUnitCoeffLoadBytesPerCycle() const { return 32; }
+  unsigned getMemcpyBytesPerCycle() const { return 8; }
+  /// Where the elements of a tile's memory begin, bytes.
+  std::vector<std::size_t> getMemoryElementOffsets() const;
+  /// Bounds of a type's values; throws poplar_error where T cannot hold them.
+  template <class T> T getTypeLimitsMaxAs(const Type &type) const { return limitAs<T>(type, typeLimit(type, true)); }
+  template <class T> T getTypeLimitsMinAs(const Type &type) const { return limitAs<T>(type, typeLimit(type, false)); }
   unsigned getAtomicStoreGranularity() const { return 4; }
   unsigned getInterleavedMemoryElementIndex() const { return 13; }
   bool operator==(const Target &other) const {
@@ -68,6 +80,13 @@ public:
   void setEmulatorModel(const EmulatorModel &model) { model_ = model; }
 
 private:
+  static long double typeLimit(const Type &type, bool most);
+  template <class T> static T limitAs(const Type &type, long double limit) {
+    if (limit < static_cast<long double>(std::numeric_limits<T>::lowest()) || limit > static_cast<long double>(std::numeric_limits<T>::max()))
+      throw poplar_error("a bound of " + type.toString() + " does not fit the type that was asked for");
+    return static_cast<T>(limit);
+  }
+
   friend struct IPUModel;
   friend struct core::TargetMembers;
   TargetType type_ = TargetType::CPU;
@@ -82,6 +101,9 @@ private:
 /// Half precision values in host memory.
 void copyFloatToDeviceHalf(const Target &target, const float *src, void *dst, std::size_t elements);
 void copyDeviceHalfToFloat(const Target &target, const void *src, float *dst, std::size_t elements);
+void copyDoubleToDeviceHalf(const Target &target, const double *src, void *dst, std::size_t elements);
+void copyDeviceHalfToDouble(const Target &target, const void *src, double *dst, std::size_t elements);
+std::ostream &operator<<(std::ostream &os, const Target &target);
 
 } // namespace poplar
 

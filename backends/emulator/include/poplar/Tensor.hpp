@@ -3,6 +3,7 @@
 #define SNNC_POPLAR_TENSOR_HPP
 
 #include <cstddef>
+#include <cstdint>
 #include <initializer_list>
 #include <iosfwd>
 #include <memory>
@@ -20,6 +21,30 @@ namespace poplar {
 namespace core {
 struct TensorData;
 }
+
+/// A variable of the graph.
+class VariableRef {
+public:
+  VariableRef() = default;
+  explicit VariableRef(std::uint32_t variableId) : id_(variableId) {}
+  std::uint32_t id() const { return id_; }
+  bool operator==(const VariableRef &other) const { return id_ == other.id_; }
+  bool operator!=(const VariableRef &other) const { return id_ != other.id_; }
+  bool operator<(const VariableRef &other) const { return id_ < other.id_; }
+
+private:
+  std::uint32_t id_ = ~0u;
+};
+
+/// Elements of a variable.
+struct VariableInterval {
+  VariableRef var;
+  Interval interval;
+  bool operator==(const VariableInterval &other) const { return var == other.var && interval == other.interval; }
+  bool operator!=(const VariableInterval &other) const { return !(*this == other); }
+  bool operator<(const VariableInterval &other) const { return var < other.var || (var == other.var && interval < other.interval); }
+};
+std::ostream &operator<<(std::ostream &os, const VariableInterval &interval);
 
 class Tensor {
 public:
@@ -63,10 +88,22 @@ public:
   Type elementType() const;
   bool isContiguous() const;
   bool containsAliases() const;
-  bool isParallelWriteable() const { return !containsAliases(); }
+  bool containsConstant() const;
+  bool isParallelWriteable() const { return !containsAliases() && !containsConstant(); }
   bool intersectsWith(const Tensor &other) const;
   /// Ranges of this (flattened) tensor that are contiguous in their variables.
   std::vector<Interval> getContiguousRegions() const;
+  /// The ranges of variables that its elements are, in their order.
+  std::vector<VariableInterval> getVarRegions() const;
+  /// Writes name and shape; the ranges too.
+  void output(std::ostream &os) const;
+  void outputRegions(std::ostream &os) const;
+  /// The same to the standard error stream.
+  void dump() const;
+  void dumpRegions() const;
+  /// The tensor that says how the bits of quarters are read: see poplar/MetadataCreation.hpp. Throws tensor_metadata_error where there is none.
+  bool hasMetadata() const;
+  Tensor getMetadata() const;
   std::string shapeToString() const;
   std::string getDebugStr() const;
   std::string getName() const;

@@ -8,7 +8,7 @@
 #include <string>
 #include <type_traits>
 
-#include <poplar/HalfFloat.hpp>
+#include <poplar/IeeeHalf.hpp>
 
 namespace poplar {
 
@@ -21,6 +21,11 @@ public:
   std::size_t size() const;
   std::string toString() const;
   constexpr bool isFloatingPoint() const { return id_ >= 11 && id_ <= 13; }
+  /// char, short, int and their siblings; bool is none of them.
+  constexpr bool isIntegral() const { return id_ >= 2 && id_ <= 10; }
+  constexpr bool isSigned() const { return isFloatingPoint() || id_ == 2 || id_ == 4 || id_ == 5 || id_ == 7 || id_ == 9; }
+  /// Whether a tensor of the type has metadata that say how its bits are read.
+  constexpr bool requiresMetadata() const { return id_ == 13; }
   constexpr bool operator==(Type other) const { return id_ == other.id_; }
   constexpr bool operator!=(Type other) const { return id_ != other.id_; }
   constexpr bool operator<(Type other) const { return id_ < other.id_; }
@@ -31,48 +36,61 @@ private:
 
 std::ostream &operator<<(std::ostream &os, Type type);
 
-inline constexpr Type BOOL{1};
-inline constexpr Type CHAR{2};
-inline constexpr Type UNSIGNED_CHAR{3};
-inline constexpr Type SIGNED_CHAR{4};
-inline constexpr Type SHORT{5};
-inline constexpr Type UNSIGNED_SHORT{6};
-inline constexpr Type INT{7};
-inline constexpr Type UNSIGNED_INT{8};
-inline constexpr Type LONGLONG{9};
-inline constexpr Type UNSIGNED_LONGLONG{10};
-inline constexpr Type HALF{11};
-inline constexpr Type FLOAT{12};
-inline constexpr Type QUARTER{13};
+// Programs may bind these to `Type &`, as they can with Poplar's; the emulator's own sources use their values in constant expressions.
+#if defined(SNNC_EMULATOR_SOURCES)
+#define SNNC_TYPE inline constexpr Type
+#else
+#define SNNC_TYPE inline Type
+#endif
+SNNC_TYPE BOOL{1};
+SNNC_TYPE CHAR{2};
+SNNC_TYPE UNSIGNED_CHAR{3};
+SNNC_TYPE SIGNED_CHAR{4};
+SNNC_TYPE SHORT{5};
+SNNC_TYPE UNSIGNED_SHORT{6};
+SNNC_TYPE INT{7};
+SNNC_TYPE UNSIGNED_INT{8};
+SNNC_TYPE LONGLONG{9};
+SNNC_TYPE UNSIGNED_LONGLONG{10};
+SNNC_TYPE HALF{11};
+SNNC_TYPE FLOAT{12};
+SNNC_TYPE QUARTER{13};
+SNNC_TYPE QUARTER_METADATA{14};
+/// An IPU's long has 32 bits.
+SNNC_TYPE LONG{7};
+SNNC_TYPE UNSIGNED_LONG{8};
+/// Other names of the same types.
+SNNC_TYPE SIGNED_SHORT{5};
+SNNC_TYPE SIGNED_INT{7};
+SNNC_TYPE SIGNED{7};
+SNNC_TYPE UNSIGNED{8};
+#undef SNNC_TYPE
 
 /// The device type of a host type.
 template <class T> struct equivalent_device_type {
-  static constexpr bool known = std::is_arithmetic_v<T>;
-  static_assert(known, "no device type for this host type");
+  static_assert(isNumber<T>, "no device type for this host type");
   static constexpr Type find() {
+    if (isHalf<T>)
+      return Type(11);
     if (std::is_floating_point_v<T>)
-      return FLOAT;
+      return Type(12);
     if (std::is_same_v<T, bool>)
-      return BOOL;
+      return Type(1);
     if (std::is_same_v<T, char>)
-      return CHAR;
+      return Type(2);
     const bool isSigned = std::is_signed_v<T>;
     switch (sizeof(T)) {
     case 1:
-      return isSigned ? SIGNED_CHAR : UNSIGNED_CHAR;
+      return Type(isSigned ? 4 : 3);
     case 2:
-      return isSigned ? SHORT : UNSIGNED_SHORT;
+      return Type(isSigned ? 5 : 6);
     case 4:
-      return isSigned ? INT : UNSIGNED_INT;
+      return Type(isSigned ? 7 : 8);
     default:
-      return isSigned ? LONGLONG : UNSIGNED_LONGLONG;
+      return Type(isSigned ? 9 : 10);
     }
   }
   const Type value = find();
-};
-template <> struct equivalent_device_type<half> {
-  static constexpr Type find() { return HALF; }
-  const Type value = HALF;
 };
 template <class T> constexpr Type equivalentDeviceType() { return equivalent_device_type<T>::find(); }
 

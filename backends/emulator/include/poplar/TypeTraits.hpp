@@ -9,14 +9,15 @@
 
 namespace poplar {
 
-/// Size and alignment of a type; a simple one is a number.
+/// Size and alignment of a type, and what kind of number it is; a simple one is a number.
 struct TypeTraits {
   template <class T> static constexpr TypeTraits make() {
-    return {sizeof(T), alignof(T), std::is_arithmetic_v<T> || std::is_same_v<T, half>};
+    constexpr bool isFloating = std::is_floating_point_v<T> || isHalf<T>;
+    return {sizeof(T), alignof(T), isNumber<T>, isFloating, std::is_integral_v<T>, isFloating || std::is_signed_v<T>};
   }
-  template <class T> static constexpr bool isSimpleType() { return make<T>().isSimple; }
+  template <class T> static constexpr bool isSimpleType() { return isNumber<T>; }
   std::size_t size, align;
-  bool isSimple;
+  bool isSimple, isFloat, isIntegral, isSigned;
 };
 
 } // namespace poplar

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include <poplar/HalfFloat.hpp>
+#include <poplar/IeeeHalf.hpp>
 
 namespace poplar {
 

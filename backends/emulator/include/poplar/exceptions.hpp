@@ -11,6 +11,13 @@ namespace poplar {
 
 struct poplar_error : std::runtime_error {
   using std::runtime_error::runtime_error;
+  std::string getMessage() const { return what(); }
+};
+
+/// Where a machine failed; the emulator's does not.
+struct ErrorLocation {
+  unsigned ipu = 0, tile = 0;
+  bool operator==(const ErrorLocation &other) const { return ipu == other.ipu && tile == other.tile; }
 };
 
 #define SNNC_POPLAR_ERROR(Name)                                                                                                  \
@@ -80,6 +87,8 @@ struct graph_memory_allocation_error : poplar_error {
   unsigned tile;
   std::uint64_t bytesNeeded;
   std::uint64_t bytesAvailable;
+  /// Where the profile of the graph that does not fit was written: nowhere.
+  std::string profilePath;
 };
 
 } // namespace poplar

@@ -10,5 +10,16 @@ poplar::Tensor cast(poplar::Graph &graph, const poplar::Tensor &src, const popla
                     const poplar::DebugContext &context = {});
 poplar::program::Program cast(poplar::Graph &graph, poplar::Tensor src, poplar::Tensor dst, const poplar::DebugContext &context = {});
 void cast(poplar::Graph &graph, poplar::Tensor src, poplar::Tensor dst, poplar::ComputeSet computeSet);
+inline void castWithOutput(poplar::Graph &graph, const poplar::Tensor &src, const poplar::Tensor &dst, poplar::program::Sequence &prog,
+                           const poplar::DebugContext &context = {}) {
+  prog.add(cast(graph, src, dst, context));
+}
+/// To quarters in the format and scale of `metadata` (poplar/MetadataCreation.hpp); too large values give the largest one.
+poplar::Tensor cast(poplar::Graph &graph, const poplar::Tensor &src, const poplar::Type &dstType, const poplar::Tensor &metadata,
+                    poplar::program::Sequence &prog, const poplar::DebugContext &context = {});
+namespace detail {
+bool castsQuarters(const poplar::Tensor &src, const poplar::Tensor &dst);
+void castQuarters(poplar::Graph &graph, const poplar::Tensor &src, const poplar::Tensor &dst, poplar::ComputeSet computeSet);
+} // namespace detail
 } // namespace popops
 #endif

@@ -67,7 +67,7 @@ inline void mapWithOutput(Graph &graph, expr::TernaryOpType op, const Tensor &a,
 }
 
 namespace detail {
-template <class T> inline constexpr bool isNumber = std::is_arithmetic_v<T> || std::is_same_v<T, half>;
+using poplar::isNumber;
 template <class T> using IfNumber = std::enable_if_t<isNumber<T>>;
 } // namespace detail
 

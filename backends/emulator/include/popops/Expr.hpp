@@ -50,7 +50,7 @@ public:
 
 class Const : public Expr {
 public:
-  template <class T, class = std::enable_if_t<std::is_arithmetic_v<T> || std::is_same_v<T, half>>> Const(T value) : Expr(make(value)) {}
+  template <class T, class = std::enable_if_t<poplar::isNumber<T>>> Const(T value) : Expr(make(value)) {}
 
 protected:
   template <class T> static Node make(T value) {
@@ -67,7 +67,7 @@ protected:
 /// A constant of type half.
 class ConstHalf : public Const {
 public:
-  explicit ConstHalf(float value) : Const(half(value)) {}
+  explicit ConstHalf(float value) : Const(poplar::IeeeHalf(value)) {}
 };
 inline ConstHalf operator""_half(long double value) { return ConstHalf(float(value)); }
 
@@ -104,7 +104,7 @@ private:
 class Operand : public Expr {
 public:
   Operand(const Expr &expression) : Expr(expression) {}
-  template <class T, class = std::enable_if_t<std::is_arithmetic_v<T> || std::is_same_v<T, half>>> Operand(T value) : Expr(Const(value)) {}
+  template <class T, class = std::enable_if_t<poplar::isNumber<T>>> Operand(T value) : Expr(Const(value)) {}
 };
 
 class UnaryOp : public Expr {

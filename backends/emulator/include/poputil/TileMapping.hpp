@@ -2,11 +2,14 @@
 #ifndef SNNC_POPUTIL_TILE_MAPPING_HPP
 #define SNNC_POPUTIL_TILE_MAPPING_HPP
 
+#include <utility>
 #include <vector>
 
 #include <poplar/Graph.hpp>
 #include <poplar/Interval.hpp>
 #include <poplar/Tensor.hpp>
+#include <poputil/VarStructure.hpp>
+#include <poputil/exceptions.hpp>
 
 namespace poputil {
 
@@ -20,6 +23,13 @@ std::vector<std::vector<poplar::Interval>> calcLinearTileMapping(const poplar::T
 /// With at least 128 bytes on a tile and grains of 8 bytes.
 std::vector<std::vector<poplar::Interval>> calcLinearTileMapping(const poplar::Graph &graph, const poplar::Tensor &tensor,
                                                                  unsigned offset = 0, bool ascendingOrder = true);
+std::vector<std::vector<poplar::Interval>> calcLinearTileMapping(const poplar::Target &target, const std::vector<std::size_t> &shape,
+                                                                 poplar::Type elementType, unsigned offset = 0, bool ascendingOrder = true);
+/// And the tile after the last one that holds elements.
+std::pair<poplar::Graph::TileToTensorMapping, unsigned> calcLinearTileMappingAndNewOffset(const poplar::Graph &graph, const poplar::Tensor &tensor,
+                                                                                          unsigned offset = 0);
+/// A tile that depends on the shape, so that small tensors do not all begin on tile 0.
+std::size_t chooseMappingOffset(std::size_t numTiles, const std::vector<std::size_t> &shape, std::size_t seed = 0x9e3779b9u);
 void mapTensorLinearly(poplar::Graph &graph, const poplar::Tensor &tensor, unsigned minElementsPerTile, unsigned grainSize,
                        unsigned offset = 0, bool ascendingOrder = true);
 void mapTensorLinearly(poplar::Graph &graph, const poplar::Tensor &tensor);
@@ -31,14 +41,54 @@ void mapTensorLinearlyWithOffset(poplar::Graph &graph, const poplar::Tensor &ten
 unsigned getTileImbalance(const poplar::Graph::TileToTensorMapping &mapping, unsigned minElementsPerTile = 0, unsigned grainSize = 1);
 unsigned getTileImbalance(const poplar::Graph &graph, const poplar::Tensor &tensor, unsigned minElementsPerTile = 0,
                           unsigned grainSize = 1);
-/// `tensor` is mapped as `like`.
+/// Its elements go to the same tiles of another IPU.
 poplar::Tensor cloneToIpu(poplar::Graph &graph, const poplar::Tensor &tensor, unsigned ipu, const poplar::DebugContext &context = {},
                           poplar::TensorCloneMethod method = poplar::TensorCloneMethod::PRESERVE_ORDER_UNLESS_ALIASES);
 /// A copy of `tensor` on another IPU, filled by `prog`.
 poplar::Tensor copyToIpu(poplar::Graph &graph, const poplar::Tensor &tensor, poplar::program::Sequence &prog, unsigned ipu,
                          const poplar::DebugContext &context = {},
                          poplar::TensorCloneMethod method = poplar::TensorCloneMethod::PRESERVE_ORDER_UNLESS_ALIASES);
-/// Whether `tensor` has several elements on one tile, or lies on too few.
+/// The same in two steps: the caller adds Copy(copySrc, copyDst).
+poplar::Tensor createIpuCopy(poplar::Graph &graph, const poplar::Tensor &tensor, unsigned ipu, poplar::Tensor &copySrc, poplar::Tensor &copyDst,
+                             const poplar::DebugContext &context = {},
+                             poplar::TensorCloneMethod method = poplar::TensorCloneMethod::PRESERVE_ORDER_AND_ALIASES);
+/// A clone on the tiles of another virtual graph that have the same numbers.
+poplar::Tensor cloneToGraph(poplar::Graph &srcGraph, poplar::Graph &dstGraph, const poplar::Tensor &tensor, const poplar::DebugContext &context = {},
+                            poplar::TensorCloneMethod method = poplar::TensorCloneMethod::PRESERVE_ORDER_UNLESS_ALIASES);
+/// A clone in which every element is one of its own: where elements appear several times it is mapped linearly. And the next offset.
+std::pair<poplar::Tensor, unsigned> cloneAndExpandAliasing(poplar::Graph &graph, const poplar::Tensor &tensor, unsigned offset = 0,
+                                                           const poplar::DebugContext &context = {});
+/// A vector as long as dimension `dim`, to be broadcast over `fullTensor`, on the tiles where the first elements of its slices are.
+poplar::Tensor createBroadcastOperand(poplar::Graph &graph, const poplar::Tensor &fullTensor, const poplar::Type &type, unsigned dim,
+                                      bool ditherMapping = false, const poplar::DebugContext &context = {});
+/// The tile that a mapping with an offset uses as its n-th, and back.
+unsigned transformTileIndex(unsigned tile, unsigned numTiles, unsigned offset, bool ascending);
+unsigned invTransformTileIndex(unsigned tile, unsigned numTiles, unsigned offset, bool ascending);
+
+/// Where vertices read tensors, and mappings that follow it.
+class TensorUseTracker {
+public:
+  enum class MappingMethod { OptimizeHaloRegions, ConstrainMappingToUsedTiles, None };
+  /// Where to start, and in which order, concerns elements that no vertex uses: these stay unmapped.
+  explicit TensorUseTracker(unsigned numTiles, unsigned startTile = 0, bool ascendingMappingOrder = true);
+  /// A vertex of `tile` uses the elements.
+  void add(const poplar::Graph &graph, unsigned tile, const poplar::Tensor &tensor);
+  void add(TensorUseTracker other);
+  /// Elements that several tiles use are cut among them in grains; with `extendPartialUsage` unused elements of a tensor follow used ones.
+  void mapTensorsByUse(poplar::Graph &graph, unsigned grainSize, unsigned minElementsPerTile, bool extendPartialUsage = false,
+                       MappingMethod method = MappingMethod::None);
+  bool empty() const { return uses_.empty(); }
+
+private:
+  struct Use {
+    unsigned tile;
+    poplar::Tensor tensor;
+  };
+  unsigned numTiles_;
+  std::vector<Use> uses_;
+};
+
+/// Whether two elements that follow each other along the dimension lie on different tiles, or IPUs.
 bool dimIsSplitOverTiles(const poplar::Graph &graph, const poplar::Tensor &tensor, unsigned dimension);
 bool dimIsSplitOverIPUs(const poplar::Graph &graph, const poplar::Tensor &tensor, unsigned dimension);
 

@@ -16,6 +16,22 @@ std::vector<std::vector<poplar::Interval>> splitRegions(const std::vector<poplar
                                                         unsigned maxPartitions, unsigned minElementsPerPartition = 0,
                                                         unsigned maxElementsPerPartition = UINT_MAX,
                                                         unsigned maxElementsPerRegion = UINT_MAX);
+/// Ranges of lists that are contiguous in memory, cut between and inside the lists.
+std::vector<std::vector<std::vector<poplar::Interval>>> splitRegions(const std::vector<std::vector<poplar::Interval>> &regions, unsigned grainSize,
+                                                                     unsigned maxPartitions, unsigned minElementsPerPartition = 0,
+                                                                     unsigned maxElementsPerPartition = UINT_MAX,
+                                                                     unsigned maxElementsPerRegion = UINT_MAX);
+std::vector<std::vector<std::vector<poplar::Interval>>> splitRegionsBetweenWorkers(const poplar::Target &target,
+                                                                                   const std::vector<std::vector<poplar::Interval>> &regions,
+                                                                                   unsigned grainSize, unsigned minElementsPerPartition = 0,
+                                                                                   unsigned maxElementsPerPartition = UINT_MAX,
+                                                                                   unsigned maxElementsPerRegion = UINT_MAX);
+/// Ranges in order, joined where one ends and the next begins.
+void mergeAdjacentRegions(std::vector<poplar::Interval> &regions);
+void mergeAdjacentRegions(std::vector<std::vector<poplar::Interval>> &mapping);
+std::vector<poplar::Interval> flattenIntervals(const std::vector<std::vector<poplar::Interval>> &intervals);
+/// What puts back in order the elements that `intervals` picked.
+std::vector<poplar::Interval> calculateUnshufflingIntervals(const std::vector<poplar::Interval> &intervals);
 /// The same for the workers of a tile.
 std::vector<std::vector<poplar::Interval>> splitRegionsBetweenWorkers(const poplar::Target &target,
                                                                       const std::vector<poplar::Interval> &regions, unsigned grainSize,
@@ -26,8 +42,30 @@ std::size_t intervalSequenceNumElements(const std::vector<std::vector<poplar::In
 poplar::Tensor duplicate(poplar::Graph &graph, const poplar::Tensor &in, poplar::program::Sequence &prog,
                          const poplar::DebugContext &context = {},
                          poplar::TensorCloneMethod method = poplar::TensorCloneMethod::PRESERVE_ORDER_UNLESS_ALIASES);
-/// [begin, end) indices of each dimension for a flat one, and back.
-std::vector<std::size_t> unflattenIndex(const std::vector<std::size_t> &shape, std::size_t index);
-std::size_t flattenIndex(const std::vector<std::size_t> &shape, const std::vector<std::size_t> &indices);
+/// N copies as slices of a new first dimension.
+poplar::Tensor cloneN(poplar::Graph &graph, const poplar::Tensor &t, unsigned N, const poplar::DebugContext &context = {},
+                      poplar::TensorCloneMethod method = poplar::TensorCloneMethod::PRESERVE_ORDER_UNLESS_ALIASES);
+/// The index of each dimension for a flat one, and back.
+template <class T> std::vector<T> unflattenIndex(const std::vector<T> &shape, std::size_t index) {
+  std::vector<T> indices(shape.size());
+  for (std::size_t d = shape.size(); d-- > 0; index /= shape[d])
+    indices[d] = T(index % shape[d]);
+  return indices;
+}
+template <class T> std::size_t flattenIndex(const std::vector<T> &shape, const std::vector<T> &indices) {
+  std::size_t index = 0;
+  for (std::size_t d = 0; d < shape.size(); ++d)
+    index = index * shape[d] + indices[d];
+  return index;
+}
+/// Sizes of `splitCount` parts of a range, as even as can be, the larger ones spread among the others.
+std::vector<int> balancedPartition(int rangeUpperBound, int splitCount);
+/// What the number becomes in half precision.
+double castToDeviceHalfValue(const poplar::Target &target, double input);
+/// Whether HALF, as the output, holds a number up to a relative `tolerance`; FLOAT holds all.
+bool checkAccuracyWhenCast(const poplar::Target &target, double input, poplar::Type inputType, poplar::Type outputType, double tolerance);
+/// Each dimension from `startDim` on is split by its factor, which must divide it; the factors go behind the quotients. And back.
+poplar::Tensor factorDims(const poplar::Tensor &t, const std::vector<std::size_t> &factors, unsigned startDim = 0);
+poplar::Tensor unfactorDims(const poplar::Tensor &t, unsigned numDims, unsigned startDim = 0);
 } // namespace poputil
 #endif

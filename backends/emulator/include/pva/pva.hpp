@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace pva {
 
@@ -36,13 +37,40 @@ public:
   std::uint64_t computeSets = 0, variables = 0, vertices = 0, edges = 0;
 };
 
+/// Bytes of a tile. The emulator leaves no gaps between variables.
+class MemoryTotal {
+public:
+  std::uint64_t includingGaps() const { return bytes; }
+  std::uint64_t excludingGaps() const { return bytes; }
+
+  std::uint64_t bytes = 0;
+};
+
+class TileMemory {
+public:
+  /// The most that the tile holds at once.
+  const MemoryTotal &total() const { return total_; }
+
+  MemoryTotal total_;
+};
+
+class Tile {
+public:
+  const TileMemory &memory() const { return memory_; }
+
+  TileMemory memory_;
+};
+
 class CompilationReport {
 public:
+  /// Of Engine::getReport alone: files are not read so far.
+  const std::vector<Tile> &tiles() const { return tiles_; }
   const Target &target() const { return target_; }
   const Graph &graph() const { return graph_; }
 
   Target target_;
   Graph graph_;
+  std::vector<Tile> tiles_;
 };
 
 class Report {

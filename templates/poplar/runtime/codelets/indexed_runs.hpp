@@ -90,10 +90,16 @@ template <class Number, class Use>
   trips.lookups += span;
 }
 
-/// sums[place] += value * weights[start].
-template <bool SINGLE, class Number>
-inline void add_runs(const RunTable<Number> &table, unsigned row, float value, const float *weights, float *sums, Trips &trips) {
-  each_value<SINGLE>(table, row, trips, [&](unsigned place, unsigned start) { sums[place] += value * weights[start]; });
+/// sums[place] += value * weights[start]; weights are floats or half numbers.
+template <bool SINGLE, class Number, class Weight>
+inline void add_runs(const RunTable<Number> &table, unsigned row, float value, const Weight *weights, float *sums, Trips &trips) {
+  each_value<SINGLE>(table, row, trips, [&](unsigned place, unsigned start) { sums[place] += value * static_cast<float>(weights[start]); });
+}
+
+/// sums[place] += biases[start - weights]: biases have numbers from `weights` on.
+template <bool SINGLE, class Number> [[maybe_unused]] inline void
+add_biases(const RunTable<Number> &table, unsigned row, const float *biases, unsigned weights, float *sums, Trips &trips) {
+  each_value<SINGLE>(table, row, trips, [&](unsigned place, unsigned start) { sums[place] += biases[start - weights]; });
 }
 
 /// gradients[start] += value * delta[place].
@@ -102,14 +108,14 @@ inline void add_to_runs(const RunTable<Number> &table, unsigned row, float value
   each_value<SINGLE>(table, row, trips, [&](unsigned place, unsigned start) { gradients[start] += value * delta[place]; });
 }
 
-/// sums[s * stride] += deltas[place][s] * weights[start] over all runs of a row, with N samples at a time in registers.
-template <unsigned N, bool SINGLE, class Number>
-inline void add_runs_of_some_samples(const RunTable<Number> &table, unsigned row, const float *deltas, unsigned batch, const float *weights,
-                                     float *sums, unsigned stride, Trips &trips) {
+/// sums[s * stride] += deltas[place][s] * weights[start] over all runs of a row, N samples at a time in registers.
+template <unsigned N, bool SINGLE, class Number, class Weight>
+inline void add_runs_of_some_samples(const RunTable<Number> &table, unsigned row, const float *deltas, unsigned batch,
+                                     const Weight *weights, float *sums, unsigned stride, Trips &trips) {
   float held[N] = {};
   const unsigned long before = trips.values;
   each_value<SINGLE>(table, row, trips, [&](unsigned place, unsigned start) {
-    const float weight = weights[start];
+    const float weight = static_cast<float>(weights[start]);
     const float *delta = deltas + static_cast<unsigned long>(place) * batch;
     for (unsigned s = 0; s < N; ++s)
       held[s] += weight * delta[s];
@@ -119,9 +125,9 @@ inline void add_runs_of_some_samples(const RunTable<Number> &table, unsigned row
   trips.products += N * (trips.values - before);
 }
 
-template <bool SINGLE, class Number>
+template <bool SINGLE, class Number, class Weight>
 [[maybe_unused]] inline void add_runs_of_samples(const RunTable<Number> &table, unsigned row, const float *deltas, unsigned batch,
-                                                 const float *weights, float *sums, unsigned samples, unsigned stride, Trips &trips) {
+                                                 const Weight *weights, float *sums, unsigned samples, unsigned stride, Trips &trips) {
   unsigned s = 0;
   for (; s + 8 <= samples; s += 8)
     add_runs_of_some_samples<8, SINGLE>(table, row, deltas + s, batch, weights, sums + s * stride, stride, trips);

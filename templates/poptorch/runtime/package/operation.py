@@ -31,9 +31,13 @@ _LOADED = _load()
 
 
 def run_operation(tensors):
-    """Return the records of the network, each [batch, steps, ...]; `tensors` has its inputs, parameters and states by name."""
-    found = NETWORK["operation_outputs"]
-    return poptorch.custom_op(
+    """Return the records of the network, [batch, steps, ...] each, and what populations dropped.
+
+    `tensors` holds the inputs, parameters and states of the network by name. What is dropped is a tensor of whole numbers, one for each
+    worker that counts; PopTorch passes floats, which have their bits (see `dropped_spikes`).
+    """
+    found, records = NETWORK["operation_outputs"], len(NETWORK["operation_outputs"]) - NETWORK["counted"]
+    all_found = poptorch.custom_op(
         [tensors[name] for name in NETWORK["operation_inputs"]],
         NETWORK["operation"],
         NETWORK["domain"],
@@ -41,3 +45,10 @@ def run_operation(tensors):
         example_outputs=[torch.zeros(o["shape"], dtype=torch.float32) for o in found],
         attributes={"folder": str(FOLDER)},
     )
+    counts = all_found[records:]
+    return all_found[:records], torch.cat(list(counts)) if counts else None
+
+
+def dropped_spikes(counts):
+    """Return how many spikes the populations of a network dropped: the sum of all counts that calls returned."""
+    return int(counts.contiguous().view(torch.int32).to(torch.int64).sum())

@@ -20,6 +20,7 @@ def parser(text):
     found.add_argument("--gradient-window", metavar="LOW", help="lower end, inside the compiled one, or a schedule: exponential:-100,-0.1")
     found.add_argument("--capacity", metavar="SPIKES", help="spikes of a source that are sent in a step: '10 %%', linear:64,14,updates=100")
     found.add_argument("--drop", choices=["lowest", "random"], default="lowest", help="which spikes are sent where more fire")
+    found.add_argument("--count-dropped", action="store_true", help="print how many spikes were dropped; costs transfers")
     found.add_argument("--device-iterations", type=int, default=1, help="weight updates for each call of the model")
     found.add_argument("--replicas", type=int, default=1, help="copies of the model, each with micro-batches of its own")
     found.add_argument("--accumulation", type=int, default=1, help="micro-batches for each weight update")
@@ -45,6 +46,10 @@ def chosen_options(args, options):
     options.deviceIterations(args.device_iterations)
     options.Training.gradientAccumulation(args.accumulation)
     options.randomSeed(args.seed)
+    if args.count_dropped:
+        if not NETWORK["limits"] and not NETWORK["counted"]:
+            raise SystemExit("the network was compiled to send all spikes, so none is dropped; leave --count-dropped out")
+        options.outputMode(poptorch.OutputMode.All)
     if IPUS > 1:
         options.setExecutionStrategy(poptorch.ShardedExecution())
     if args.pipelined:

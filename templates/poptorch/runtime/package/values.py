@@ -5,7 +5,7 @@ import math
 
 import torch
 
-from .description import NETWORK
+from .description import INPUTS, NETWORK, STEPS
 
 LIMITS = NETWORK["limits"]
 """Sources that limit the spikes they send per step: name, seed name, neurons, compiled capacity, and buffer or index of the input."""
@@ -41,6 +41,9 @@ class RunValues:
     def __init__(self, network, window=None, capacity=None, drop="lowest", seed=0):
         if window is not None and not WINDOWS["low"]:
             raise SystemExit("the network was compiled without a gradient window; compile it with --gradient-window")
+        fixed = [i["label"] for i in INPUTS if i["static"] and any(limit["source"] == i["name"] + "_in" for limit in LIMITS)]
+        if drop != "lowest" and fixed:
+            raise SystemExit("the input {!r} is the same at every step, and a random choice is not; leave --drop out".format(fixed[0]))
         if (capacity is not None or drop != "lowest") and not LIMITS:
             raise SystemExit("the network was compiled to send all spikes; compile it with --mode drop and --capacity")
         self.network, self.drop, self.seed = network, drop, seed
@@ -67,13 +70,26 @@ class RunValues:
             if limit["buffer"]:
                 getattr(self.network, limit["buffer"]).copy_(torch.tensor([float(n) for n in self.now[limit["source"]]]))
 
-    def sent(self, inputs):
-        """Return the inputs [batch, steps, ...] without the spikes that are not sent, which the host selects."""
+    def sent(self, inputs, always=False):
+        """Return the inputs [batch, steps, ...] without the spikes that are not sent, which the host chooses.
+
+        The device sends as many of the lowest ids as were compiled; with `always` the host chooses them, so that it can count the others.
+        """
         found = list(inputs)
         for limit in LIMITS:
-            if limit["input"] is not None and self.now[limit["source"]] != (limit["capacity"], -1):
-                found[limit["input"]] = sent(found[limit["input"]], *self.now[limit["source"]])
+            compiled = limit["capacity"], -1
+            now = self.now.get(limit["source"], compiled)
+            if limit["input"] is not None and (always or now != compiled):
+                given = found[limit["input"]]
+                static = INPUTS[limit["input"]]["static"]
+                found[limit["input"]] = sent(given.unsqueeze(1), *now).squeeze(1) if static else sent(given, *now)
         return found
+
+    @staticmethod
+    def dropped(inputs, chosen):
+        """Return how many spikes `chosen` lacks; those of an input that is the same at every step are dropped in each."""
+        pairs = zip(INPUTS, inputs, chosen)
+        return sum(int((before - after).sum()) * (STEPS if i["static"] else 1) for i, before, after in pairs if before is not after)
 
     def _capacity(self, limit, update):
         if self.capacity is None:

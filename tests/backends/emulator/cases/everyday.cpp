@@ -266,7 +266,7 @@ void estimates() {
   for (const StepProfile &step : engine.getEmulatorProfile().steps)
     if (step.kind == "execute")
       std::cout << step.computeCyclesBusiest << " " << step.estimated.size() << "\n";
-  for (half x : readBack<half>(engine, "halves", 2))
+  for (IeeeHalf x : readBack<IeeeHalf>(engine, "halves", 2))
     std::cout << float(x) << "\n";
 }
 

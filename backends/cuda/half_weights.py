@@ -1,0 +1,51 @@
+"""Weights with the values of float16 numbers: the statements that round them after an update, and set them up."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from snnc.compiler.ir.step_operations import DenseProduct
+from snnc.compiler.ir.step_program import StepProgram
+from snnc.compiler.losses.weight_rounding import parameter_key
+
+CHANGED: Final = "CHANGED"
+"""Stands for the update itself, which the template prints."""
+
+
+def rounded_update(program: StepProgram, name: str) -> list[str]:
+    """Return the statements that update number `i` of a parameter and round it; none if it is float32.
+
+    The values are those that machines store in two bytes; here they take four.
+    """
+    rounding = program.rounding
+    if not program.parameters[name].half or rounding is None:
+        return []
+    value, rest = f"net.{name}_learned.value[i]", f"net.{name}_learned.remainder[i]"
+    match rounding.kind:
+        case "nearest":
+            return [CHANGED, f"{value} = nearest_half({value});"]
+        case "master":
+            kept = ["const float exact = " + value + ";", f"{value} = nearest_half(exact);", f"{rest} = exact - {value};"]
+            return [f"{value} += {rest};", CHANGED, *kept]
+        case "stochastic":
+            number = [op.parameter for op in program.update].index(name)
+            random = f"drawn(scrambled({parameter_key(rounding.seed, number)}u ^ number), {_place(program, name)})"
+            return [CHANGED, f"{value} = rounded_at_random({value}, {random});"]
+
+
+def _place(program: StepProgram, name: str) -> str:
+    """Return the C++ of the place of number `i` in the model's array: dense weights lie turned, [inputs][outputs]."""
+    if not any(isinstance(op, DenseProduct) and op.weight == name for op in program.forward):
+        return "static_cast<unsigned>(i)"
+    outputs, inputs = program.buffers[name].shape
+    return f"static_cast<unsigned>(i % {outputs} * {inputs} + i / {outputs})"
+
+
+def keeps_remainder(program: StepProgram, name: str) -> bool:
+    """Return whether what rounding loses of a parameter is kept."""
+    return program.parameters[name].half and program.rounding is not None and program.rounding.kind == "master"
+
+
+def rounds_at_random(program: StepProgram) -> bool:
+    """Return whether an update needs its number."""
+    return program.rounding is not None and program.rounding.kind == "stochastic"

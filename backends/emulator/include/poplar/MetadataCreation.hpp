@@ -1,0 +1,22 @@
+// Tensors of type QUARTER_METADATA, which say how the bits of quarters are read. Linked with popops.
+#ifndef SNNC_POPLAR_METADATA_CREATION_HPP
+#define SNNC_POPLAR_METADATA_CREATION_HPP
+
+#include <poplar/Graph.hpp>
+#include <poplar/Program.hpp>
+#include <poplar/Quarter.hpp>
+
+namespace poplar {
+
+/// A scalar on tile 0; `fp8Scale` lies in [-31, 31].
+Tensor createConstantMetadataTensor(Graph &graph, QuarterMetadata::Format fp8Format, int fp8Scale, const DebugContext &context = {});
+Tensor createVariableMetadataTensor(Graph &graph, QuarterMetadata::Format fp8Format, int fp8Scale, const DebugContext &context = {});
+/// With the scale (INT {}) that holds when `prog` runs.
+Tensor createVariableMetadataTensor(Graph &graph, QuarterMetadata::Format fp8Format, const Tensor &fp8Scale, program::Sequence &prog,
+                                    const DebugContext &context = {});
+void setMetadataTensor(Graph &graph, QuarterMetadata::Format fp8Format, const Tensor &fp8Scale, const Tensor &metadataOut,
+                       program::Sequence &prog, const DebugContext &context = {});
+
+} // namespace poplar
+
+#endif

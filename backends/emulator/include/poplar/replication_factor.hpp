@@ -1,0 +1,15 @@
+// How many copies of the graph run side by side.
+#ifndef SNNC_POPLAR_REPLICATION_FACTOR_HPP
+#define SNNC_POPLAR_REPLICATION_FACTOR_HPP
+
+namespace poplar {
+
+struct replication_factor {
+  constexpr explicit replication_factor(unsigned copies) : value(copies) {}
+  constexpr operator unsigned() const { return value; }
+  unsigned value;
+};
+
+} // namespace poplar
+
+#endif

@@ -1,0 +1,89 @@
+// Slices and updates of several tensors at once: group after group.
+#include <popops/DynamicSlice.hpp>
+#include <poputil/exceptions.hpp>
+
+#include "elementwise.hpp"
+
+namespace popops {
+
+using namespace poplibs;
+using poplar::DebugContext;
+using poplar::OptionFlags;
+using poplar::program::Sequence;
+
+namespace {
+
+using Sizes = std::vector<std::size_t>;
+
+/// One tensor for each group, stacked.
+template <class Make> Tensor stacked(std::size_t groups, Make make) {
+  if (groups == 0)
+    throw poputil::poplibs_error("slices of no groups, or at no offsets");
+  std::vector<Tensor> parts;
+  for (std::size_t g = 0; g < groups; ++g)
+    parts.push_back(make(g).expand({0}));
+  return poplar::concat(parts);
+}
+
+void requireGroups(const std::string &what, const Tensor &t, const std::vector<Tensor> &others) {
+  for (const Tensor &other : others)
+    if (t.rank() == 0 || other.rank() == 0 || other.dim(0) != t.dim(0))
+      throw poputil::poplibs_error(what + ": tensors of shapes " + t.shapeToString() + " and " + other.shapeToString() +
+                                   " have different numbers of groups");
+}
+
+} // namespace
+
+Tensor multiSlice(Graph &graph, const Tensor &t, poplar::ArrayRef<unsigned> offsets, std::size_t dim, Sequence &prog, const DebugContext &context,
+                  const OptionFlags &) {
+  const auto slice = [&](std::size_t i) { return t.slice(offsets[i], offsets[i] + std::size_t(1), unsigned(dim)); };
+  return duplicate(graph, stacked(offsets.size(), slice), prog, contextName(context, "multiSlice"));
+}
+
+Tensor createGroupedSliceableTensor(Graph &graph, const poplar::Type &type, std::size_t groupSize, const Sizes &shape, const Sizes &dims,
+                                    const Sizes &sizes, const SlicePlan &plan, const OptionFlags &options, const DebugContext &context) {
+  return stacked(groupSize, [&](std::size_t) { return createSliceableTensor(graph, type, shape, dims, sizes, plan, options, context); });
+}
+
+Tensor createGroupedSliceTensor(Graph &graph, const poplar::Type &type, std::size_t groupSize, const Sizes &shape, const Sizes &dims, const Sizes &sizes,
+                                std::size_t numIndices, const SlicePlan &, const OptionFlags &, const DebugContext &context) {
+  Sizes slice = shape;
+  for (std::size_t i = 0; i < dims.size(); ++i)
+    slice.at(dims[i]) = sizes.at(i);
+  slice.insert(slice.begin(), numIndices);
+  return stacked(groupSize, [&](std::size_t) { return outputLike(graph, type, slice, {}, contextName(context, "slices")); });
+}
+
+Tensor createGroupedIndicesTensor(Graph &graph, std::size_t groupSize, const Sizes &dims, std::size_t numIndices, const SlicePlan &plan,
+                                  const OptionFlags &options, const DebugContext &context) {
+  return stacked(groupSize, [&](std::size_t) { return createIndicesTensor(graph, dims, numIndices, plan, options, context); });
+}
+
+Tensor groupedMultiSlice(Graph &graph, const Tensor &t, const Tensor &offsets, const Sizes &dims, const Sizes &sizes, Sequence &prog,
+                         const SlicePlan &plan, const OptionFlags &options, const DebugContext &context) {
+  requireGroups("groupedMultiSlice", t, {offsets});
+  return stacked(t.dim(0), [&](std::size_t g) { return multiSlice(graph, t[g], offsets[g], dims, sizes, prog, plan, options, context); });
+}
+
+void groupedMultiUpdate(Graph &graph, const Tensor &t, const Tensor &s, const Tensor &offsets, const Sizes &dims, const Sizes &sizes, Sequence &prog,
+                        const SlicePlan &plan, const OptionFlags &options, const DebugContext &context) {
+  requireGroups("groupedMultiUpdate", t, {s, offsets});
+  for (std::size_t g = 0; g < t.dim(0); ++g)
+    multiUpdate(graph, t[g], s[g], offsets[g], dims, sizes, prog, plan, options, context);
+}
+
+void groupedMultiUpdateAdd(Graph &graph, const Tensor &t, const Tensor &s, const Tensor &offsets, const Tensor &scale, const Sizes &dims,
+                           const Sizes &sizes, Sequence &prog, const SlicePlan &plan, const OptionFlags &options, const DebugContext &context) {
+  requireGroups("groupedMultiUpdateAdd", t, {s, offsets});
+  for (std::size_t g = 0; g < t.dim(0); ++g)
+    multiUpdateAdd(graph, t[g], s[g], offsets[g], scale, dims, sizes, prog, plan, options, context);
+}
+
+void groupedMultiUpdateMax(Graph &graph, const Tensor &t, const Tensor &s, const Tensor &offsets, const Sizes &dims, const Sizes &sizes, Sequence &prog,
+                           const SlicePlan &plan, const OptionFlags &options, const DebugContext &context) {
+  requireGroups("groupedMultiUpdateMax", t, {s, offsets});
+  for (std::size_t g = 0; g < t.dim(0); ++g)
+    multiUpdateMax(graph, t[g], s[g], offsets[g], dims, sizes, prog, plan, options, context);
+}
+
+} // namespace popops
