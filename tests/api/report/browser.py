@@ -56,6 +56,13 @@ class Opened:
         return found
 
 
+def serious(one: Opened) -> list[tuple[str, str]]:
+    """What axe-core finds serious or critical on an open page, each with its first place."""
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe-playwright-python is not installed; ./test installs it")
+    found = axe.Axe().run(one.page).response["violations"]
+    return [(v["id"], v["nodes"][0]["target"][0]) for v in found if v["impact"] in ("serious", "critical")]
+
+
 @contextmanager
 def opened(file: Path, *, dark: bool = False, width: int = 1300) -> Iterator[Opened]:
     """Open a file without a network."""

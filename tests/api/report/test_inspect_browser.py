@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from browser import Opened, opened
+from browser import Opened, opened, serious
 from plans import made_plan
 
 from snnc.report import Subject, write
@@ -234,12 +234,10 @@ def test_the_page_of_64_ipus_is_below_a_megabyte(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("dark", [False, True])
 def test_axe_finds_nothing_serious_on_the_page(tmp_path: Path, dark: bool) -> None:
-    playwright = pytest.importorskip("axe_playwright_python.sync_playwright")
     plan = made_plan("m2000", layers=3)
     file = page(tmp_path, Subject(plan, {}, profile(plan), recorded(3)))
     with opened(file, dark=dark, width=420 if dark else 1300) as one:
-        found = playwright.Axe().run(one.page).response["violations"]
-        assert [(v["id"], v["nodes"][0]["target"]) for v in found if v["impact"] in ("serious", "critical")] == []
+        assert serious(one) == []
         pictures = one.page.locator("canvas, svg[role], [role=img]")
         assert pictures.count() > 8
         assert [p for p in pictures.all() if not p.get_attribute("aria-label")] == []

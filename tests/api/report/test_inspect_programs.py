@@ -6,7 +6,7 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
-from browser import opened
+from browser import opened, serious
 
 import snnc
 from snnc.backends.folders.manifest import PROFILE
@@ -99,6 +99,8 @@ def test_the_page_is_drawn_in_a_browser_wide_and_narrow(trained, capsys):
             assert one.page.evaluate("document.documentElement.scrollWidth") <= width
             assert one.page.locator(".raster").count() == 1
             assert len(one.colours(".raster canvas")) > 1
+            assert [p for p in one.page.locator("canvas").all() if not p.get_attribute("aria-label")] == []
+            assert serious(one) == []
             heads = one.page.locator("section h2").all_inner_texts()
             assert [head.split(" ")[0] for head in heads] == ["Layers", "What", "How", "Activity"]
             one.page.click("table.sortable th >> nth=0")
@@ -143,7 +145,7 @@ def test_the_report_of_a_gpu_draws_its_launches_as_predicted(tmp_path, capsys):
     assert f"schedule (predicted, {schedule['card']})" in text
     shown(capsys, "inspect", folder)
     page = (folder / "report.html").read_text()
-    assert page.count('<div class="bar">') == len(schedule["kernels"])
+    assert page.count('<div class="bar"') == len(schedule["kernels"])
 
 
 def test_what_draws_tiles_is_refused(trained, capsys):
