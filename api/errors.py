@@ -228,6 +228,6 @@ class DataOptionError(SnncError):
 
 
 class SampleError(SnncError):
-    """A sample of a data set is not what the next step takes: events that are not binned, other lengths, no class index."""
+    """A sample of a data set does not fit the next step: events are not binned, lengths differ, or there is no class index."""
 
     code = "SNNC-E583"

@@ -260,7 +260,7 @@ def arrays_for(
     filled = sorted(name for name in idle if idle[name] == "zeros" and name in arrays and np.any(arrays[name]))
     if filled:
         raise FilledBufferError(
-            f"the array {filled[0]!r} holds other values than 0, and this buffer starts with zeros; leave it out, or export the past "
+            f"the array {filled[0]!r} holds other values than 0, but this buffer starts with zeros; leave it out, or export the past "
             "values that it holds as states of their own."
         )
     arrays = Chosen(arrays, {name: name for name in arrays if name not in idle})

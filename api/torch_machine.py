@@ -85,5 +85,5 @@ def _tensor(array: Array) -> torch.Tensor:
 def _dense(info: InputInfo, value: torch.Tensor | Events) -> Array:
     array: Array = value.dense() if isinstance(value, Events) else value.detach().numpy()
     if info.kind == "spikes" and not np.isin(array, (0, 1)).all():
-        raise NotBinaryError(f"the input {info.label!r} takes spikes, 0 or 1, and other numbers were given.")
+        raise NotBinaryError(f"the input {info.label!r} takes spikes, 0 or 1, but other numbers were given.")
     return array

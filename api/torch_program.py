@@ -100,7 +100,7 @@ def adjoined(recipe: ModuleRecipe) -> Adjoined:
     graph, names, options = recipe.graph, recipe.outputs, recipe.options
     if normalised(graph):
         raise NormalisationError(
-            f"{normalised(graph)[0]!r} normalises over a batch, and a module of PyTorch would not do so in training; train in "
+            f"{normalised(graph)[0]!r} normalises over a batch, but a module of PyTorch would not do so in training; train in "
             "snnc.compile(...), or let torch.nn normalise between two modules."
         )
     ports = port_map(graph)

@@ -56,7 +56,7 @@ class UnknownNodeError(GraphError):
 
 
 class DuplicateNodeError(GraphError):
-    """Two nodes have one name."""
+    """Two nodes have the same name."""
 
     code = "SNNC-E003"
 
@@ -68,7 +68,7 @@ class ShapeMismatchError(GraphError):
 
 
 class CycleWithoutDelayError(GraphError):
-    """A cycle of the graph holds no delay, so no order of evaluation exists."""
+    """A cycle of the graph has no delay, so no order of evaluation exists."""
 
     code = "SNNC-E005"
 
@@ -152,7 +152,7 @@ class UnknownPassError(GraphError):
 
 
 class ConcatAxisError(GraphError):
-    """A concatenation whose parts are not contiguous."""
+    """The parts of a concatenation are not contiguous."""
 
     code = "SNNC-E018"
 

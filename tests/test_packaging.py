@@ -75,6 +75,14 @@ print(snnc.__file__, len(names))
     assert int(count) > 50
 
 
+def test_the_version_is_the_same_everywhere():
+    """pyproject.toml has it; the package asks its metadata, and .ci/release compares the command."""
+    (version,) = re.findall(r'^version = "(.+)"$', (ROOT / "pyproject.toml").read_text(), re.M)
+    assert re.findall(r"^version: (.+)$", (ROOT / "CITATION.cff").read_text(), re.M) == [version]
+    assert re.findall(r"^## (\S+?),? ", (ROOT / "CHANGELOG.md").read_text(), re.M)[0] == version
+    assert not [f for f in (ROOT / "api").rglob("*.py") if f'"{version}"' in f.read_text()]
+
+
 def test_every_package_is_listed_in_pyproject():
     text = (ROOT / "pyproject.toml").read_text()
     listed = set(re.findall(r'^    "(snnc[\w.]*)",$', text, re.M))

@@ -45,7 +45,7 @@ def measure(graph: Graph, data: Path) -> MeasuredSynops:
     Raises
     ------
     DataFileError, UnknownNameError, DataShapeError, DataNotFiniteError, NotBinaryError
-        The archive does not hold inputs of the model.
+        The archive does not contain the inputs of the model.
     """
     ports = port_map(graph)
     probed, probes = _probed(graph, ports)

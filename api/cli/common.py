@@ -110,7 +110,7 @@ def permitted(model: Path, trust: bool, target: str | None = None) -> bool:
 
     if not is_project(model):
         if trust:
-            raise CommandLineError(f"--trust is for compiled projects, and {str(model)!r} is not one; leave it out.")
+            raise CommandLineError(f"--trust is for compiled projects, but {str(model)!r} is not one; leave it out.")
         return False
     own = load_options(model)
     if not own.backend.emits or target not in (None, own.target):

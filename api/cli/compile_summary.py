@@ -93,9 +93,9 @@ def plan_lines(plan: Plan) -> list[str]:
     return [
         f"target    {plan.target.name}: {data['tiles_used']:,} of {plan.target.tiles:,} tiles used",
         f"tiles     {where}",
-        f"memory    {data['bytes_total'] / 2**20:.1f} MiB in all; fullest tile {fullest / 1024:.0f} of {room / 1024:.0f} KiB",
+        f"memory    {data['bytes_total'] / 2**20:.1f} MiB in total; fullest tile {fullest / 1024:.0f} of {room / 1024:.0f} KiB",
         f"schedule  {plan.steps} steps in {plan.iterations} iterations (one step every {plan.interval}), batch {plan.batch}{_fused(plan)}",
-        f"time      {plan.cycles:,.0f} cycles a {what}, {1e6 * data['predicted_seconds']:,.0f} us, {rate:,.0f} samples/s (predicted)",
+        f"time      {plan.cycles:,.0f} cycles per {what}, {1e6 * data['predicted_seconds']:,.0f} us, {rate:,.0f} samples/s (predicted)",
         f"          {share}; activity {plan.activity_source}",
         *_gradient_lines(data["windowed_gradients"]),
         *_recompute_lines(plan),
@@ -121,7 +121,7 @@ def _gradient_lines(windowed: list[dict[str, Any]]) -> list[str]:
 
 
 def _fused(plan: Plan) -> str:
-    return "; forward, relays look for spikes while neurons compute" if plan.latency > 1 else ""
+    return "; in the forward pass, relays search for spikes while neurons compute" if plan.latency > 1 else ""
 
 
 def _recompute_lines(plan: Plan) -> list[str]:
@@ -129,7 +129,7 @@ def _recompute_lines(plan: Plan) -> list[str]:
     cut = plan.segments
     if not plan.segment:
         return []
-    stored = f"states of {cut.steps_in_history:,} steps and at {cut.boundaries:,} boundaries are kept"
+    stored = f"states of {cut.steps_in_history:,} steps and at {cut.boundaries:,} boundaries are stored"
     segments = f"in segments of {plan.segment:,}"
     twice = f"recompute {cut.rerun_iterations:,} of {cut.iterations:,} iterations run forward twice, {segments}: {stored}"
     lines = [twice] if cut.reruns else []
@@ -139,7 +139,7 @@ def _recompute_lines(plan: Plan) -> list[str]:
         share = 100 * time / max(plan.cycles, 1)
         lines.append(f"streaming {what}: {sum(plan.streaming_bytes) / 2**20:,.1f} MiB in streaming memory, {share:.0f} % of the time")
     if plan.streamed != "off":
-        lines.append(f"          the host sends inputs segment after segment, {plan.host_bytes / 2**20:,.1f} MiB a step")
+        lines.append(f"          the host sends inputs segment by segment, {plan.host_bytes / 2**20:,.1f} MiB per step")
     return lines
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 def targets(incomplete: str) -> list[str]:
-    """Return the targets whose names begin with what was typed."""
+    """Return the targets whose names begin with the typed text."""
     from snnc.backends.registry import named
     from snnc.compiler.machines import target_names
 

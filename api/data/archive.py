@@ -61,7 +61,7 @@ class Archive(Mapping[str, npt.NDArray[Any]]):
             infos = [info for info in archive.infolist() if not info.is_dir()]
             self._members = {info.filename.removesuffix(_SUFFIX): self._member(archive, info) for info in infos}
         if len(self._members) != len(infos):
-            raise DataFileError(f"{str(path)!r} cannot be read as an npz archive: two of its arrays have one name.")
+            raise DataFileError(f"{str(path)!r} cannot be read as an npz archive: two of its arrays have the same name.")
 
     def __getitem__(self, name: str) -> npt.NDArray[Any]:
         if name not in self._read:
@@ -80,11 +80,13 @@ class Archive(Mapping[str, npt.NDArray[Any]]):
     def _member(self, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> _Member:
         name = info.filename.removesuffix(_SUFFIX)
         if info.compress_type not in _METHODS:
-            raise DataFileError(f"{str(self._path)!r} cannot be read as an npz archive: {name!r} is compressed in a way that numpy is not.")
+            raise DataFileError(
+                f"{str(self._path)!r} cannot be read as an npz archive: {name!r} is compressed with a method that numpy lacks."
+            )
         most = info.compress_size if info.compress_type == zipfile.ZIP_STORED else _EXPANSION * info.compress_size + _SLACK
         if info.file_size > most:
             raise ArraySizeError(
-                f"the array {name!r} of {str(self._path)!r} declares {info.file_size:,} bytes, and the {info.compress_size:,} bytes of the "
+                f"the array {name!r} of {str(self._path)!r} declares {info.file_size:,} bytes, but the {info.compress_size:,} bytes of the "
                 f"archive hold {most:,} at most; write the archive again."
             )
         with archive.open(info) as stream:

@@ -44,4 +44,4 @@ def verify_archive(path: str | Path) -> None:
     with opened_file(file) as stream:
         found = hashlib.file_digest(stream, lambda: hashlib.md5(usedforsecurity=False)).hexdigest()
     if found != OFFICIAL[file.name]:
-        raise ChecksumError(f"{str(file)!r} has the MD5 {found}, and the published file {OFFICIAL[file.name]}; download it again.")
+        raise ChecksumError(f"{str(file)!r} has the MD5 {found}, but the published file {OFFICIAL[file.name]}; download it again.")

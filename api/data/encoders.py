@@ -101,7 +101,7 @@ class Latency:
         values = _without_time(sample, draw, "Latency").astype(np.float32)
         if values.size and (values.min() < 0 or values.max() > 1):
             raise SampleError(
-                f"Latency takes values of 0 to 1, and the sample has {values.min():g} to {values.max():g}; scale it with map()."
+                f"Latency takes values of 0 to 1, but the sample has {values.min():g} to {values.max():g}; scale it with map()."
             )
         at = np.rint(self._linear(values) if self.linear else self._logarithmic(values)).astype(np.int64).reshape(-1)
         fires = at < self.steps
@@ -259,10 +259,10 @@ def _in_time(sample: Sample, steps: int | None, draw: Draw, who: str) -> Array:
     """Return [steps, *shape]: a sample with a time axis, or one without it in every step."""
     values = values_of(sample, who)
     if draw.timed and steps is not None:
-        raise SampleError(f"{who} is given steps={steps}, and the samples {list(values.shape)} have a time axis; leave steps out.")
+        raise SampleError(f"{who} is given steps={steps}, but the samples {list(values.shape)} have a time axis; leave steps out.")
     if not draw.timed and steps is None:
         raise SampleError(
-            f"{who} takes samples with a time axis, and these, {list(values.shape)}, have none; give steps where it takes them."
+            f"{who} takes samples with a time axis, but these, {list(values.shape)}, have none; give steps where it takes them."
         )
     return values if steps is None else np.broadcast_to(values, (steps, *values.shape))
 
@@ -270,5 +270,5 @@ def _in_time(sample: Sample, steps: int | None, draw: Draw, who: str) -> Array:
 def _without_time(sample: Sample, draw: Draw, who: str) -> Array:
     values = values_of(sample, who)
     if draw.timed:
-        raise SampleError(f"{who} takes values without a time axis, and the samples {list(values.shape)} have one.")
+        raise SampleError(f"{who} takes values without a time axis, but the samples {list(values.shape)} have one.")
     return values

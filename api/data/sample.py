@@ -121,7 +121,7 @@ def events_of(sample: Sample, who: str) -> Aer:
     """
     if not isinstance(sample, Aer):
         form = "spikes in steps" if isinstance(sample, Spikes) else f"an array {list(np.shape(sample))}"
-        raise SampleError(f"{who} takes events as they were recorded, and the sample is {form}; put {who} before binning and encoders.")
+        raise SampleError(f"{who} takes events as they were recorded, but the sample is {form}; put {who} before binning and encoders.")
     return sample
 
 
@@ -134,5 +134,5 @@ def values_of(sample: Sample, who: str) -> Array:
         The sample has another form.
     """
     if isinstance(sample, Aer | Spikes):
-        raise SampleError(f"{who} takes an array of values, and the sample is events; bin events with snnc.data.Bin instead.")
+        raise SampleError(f"{who} takes an array of values, but the sample is events; bin events with snnc.data.Bin instead.")
     return sample

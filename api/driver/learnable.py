@@ -39,7 +39,7 @@ def with_learnable(graph: Graph, wanted: str | Iterable[str] | None) -> Graph:
             assert isinstance(population, Population), "_places"
             found.nx.nodes[node]["operation"] = replace(population, learnable=population.learnable | {parameter})
         chosen = ", ".join(f"{node}.{parameter}" for node, parameter in places)
-        found.assumptions.append(f"Training changes {chosen}, as asked for (learnable).")
+        found.assumptions.append(f"Training changes {chosen}, as requested (learnable).")
     return found
 
 

@@ -60,7 +60,7 @@ def as_graph(
     else:
         graph = load_model(model, dt=dt, dialect=dialect, detach=detach)
     if steps is not None and graph.steps not in (None, steps):
-        graph.assumptions.append(f"The model is of {graph.steps} time steps; {steps} are taken, as asked for.")
+        graph.assumptions.append(f"The model has {graph.steps} time steps; {steps} are used, as requested.")
         graph.steps = steps
     if input_kind is not None:
         _set_input_kind(graph, input_kind)
@@ -163,7 +163,7 @@ def check_discrete(what: str, dt: object, dialect: str | None, *, nir: bool = Fa
             f"dt is {dt:g} s (--dt), for NIR files; {what} is in discrete time, where a step has no seconds; leave it out."
         )
     if dialect is not None:
-        raise ModelFormatError(f"--dialect {dialect} is for NIR files, and {what} is not one; leave it out.")
+        raise ModelFormatError(f"--dialect {dialect} is for NIR files, but {what} is not one; leave it out.")
 
 
 def _is_relu_network(file: Path) -> bool:

@@ -119,7 +119,7 @@ def _plan_text(path: Path) -> str:
     try:
         if path.stat().st_size > MOST_PLAN_BYTES:
             raise ProjectFolderError(
-                f"{str(path)!r} holds {path.stat().st_size:,} bytes, which no plan does; give a plan.json or a project."
+                f"{str(path)!r} holds {path.stat().st_size:,} bytes, more than any plan; give a plan.json or a project."
             )
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:

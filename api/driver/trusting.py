@@ -84,7 +84,7 @@ def vouch(folder: Path, trust: bool) -> None:
     if changed and not trust:
         raise ChangedSourcesError(
             f"{_few(changed)} of the project {str(folder)!r} {_is(changed)} not as compiled; snnc would compile and execute "
-            f"{_them(changed)}. Compile the model again, or, where the change is yours, allow it: {_ADVICE}."
+            f"{_them(changed)}. Compile the model again, or, if the change is yours, allow it: {_ADVICE}."
         )
     if changed or is_known(folder):
         return
@@ -138,7 +138,7 @@ def _check_rights(folder: Path, listed: Iterable[str]) -> None:
 
 def _unsafe(folder: Path, path: Path, fault: str) -> UnsafeProjectError:
     return UnsafeProjectError(
-        f"snnc would compile and execute the contents of {str(folder)!r}, and {str(path)!r} {fault}; take it over and close it to others "
+        f"snnc would compile and execute the contents of {str(folder)!r}, but {str(path)!r} {fault}; take it over and close it to others "
         f"(chown, chmod go-w), copy the project to a folder of your own, or allow it: {_ADVICE}."
     )
 
@@ -149,7 +149,7 @@ def _listed(folder: Path) -> dict[str, str]:
         newer = newer_format(folder)
         if newer is not None:
             raise NewerProjectError(
-                f"a newer snnc wrote the project {str(folder)!r}: its format is {newer!r}, and this version reads {FORMAT!r}; install a "
+                f"a newer snnc wrote the project {str(folder)!r}: its format is {newer!r}, but this version reads {FORMAT!r}; install a "
                 "newer snnc, or compile the model again with this one."
             )
         raise ProjectFolderError(

@@ -102,7 +102,7 @@ class FluctuationDriven:
         """Return mean and standard deviation of the weights."""
         count, response, threshold = one.fans.fan_in, membrane_response(population, one.port, self.steps), threshold_of(population)
         if self.mean >= threshold:
-            raise InitialisationError(f"mean is {self.mean}, and the threshold of {name!r} is {threshold:g}; the mean is below it.")
+            raise InitialisationError(f"mean is {self.mean}, but the threshold of {name!r} is {threshold:g}; the mean must be below it.")
         if response.squares == 0 or of.variance == 0:
             reason = "its input does not reach the membrane" if response.squares == 0 else f"{one.path[0]!r} is constant in the data"
             raise InitialisationError(f"the weights {one.name!r} into {name!r} cannot make its membrane fluctuate: {reason}.")

@@ -18,7 +18,7 @@ IMPULSE = 1e-3
 
 @dataclass(frozen=True)
 class MembraneResponse:
-    """What an input of 1 in one step adds to the membrane at that step and the following ones, as sums over the steps.
+    """The contribution of an input of 1 in one step to the membrane at that step and the following ones, as sums over the steps.
 
     Attributes
     ----------

@@ -183,17 +183,17 @@ def _check_dropping(chosen: CompileOptions) -> None:
             f"parts is {chosen.parts}, and mode is 'drop': which spikes are dropped would depend on the parts; leave one of them out."
         )
     if chosen.drop != "lowest" and chosen.capacity is None:
-        raise OptionConflictError(f"drop is {chosen.drop!r}, and no capacity says how many spikes are sent; give capacity.")
+        raise OptionConflictError(f"drop is {chosen.drop!r}, but no capacity says how many spikes are sent; give capacity.")
     if chosen.backend.has_tiles:
         return
     if chosen.mode == "exact" and chosen.capacity is not None:
         raise OptionConflictError(
-            f"capacity is {chosen.capacity}, and {chosen.target!r} sends all spikes at once in mode 'exact'; give mode='drop' to drop the "
+            f"capacity is {chosen.capacity}, but {chosen.target!r} sends all spikes at once in mode 'exact'; give mode='drop' to drop the "
             "others, or leave it out."
         )
     if chosen.mode == "drop" and chosen.capacity is None:
         raise OptionConflictError(
-            f"mode is 'drop', and {chosen.target!r} has no windows whose capacity it could choose; give capacity, the spikes that are sent."
+            f"mode is 'drop', but {chosen.target!r} has no windows whose capacity it could choose; give capacity, the spikes that are sent."
         )
 
 

@@ -25,7 +25,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 class TrainingKeywords(TypedDict, total=False):
-    """Options of the size of a run and of the training."""
+    """Options for the size of a run and for training."""
 
     steps: int | None
     batch: int | None

@@ -216,7 +216,7 @@ def check_taken(target: str, training: bool, given: Mapping[str, Any]) -> None:
             )
         if taken == "with a loss" and not training:
             raise OptionNeedsLossError(
-                f"{_shown(name, value)} only affects training, and no loss is given; give a loss (--loss ce_count), or leave it out."
+                f"{_shown(name, value)} only affects training, but no loss is given; give a loss (--loss ce_count), or leave it out."
             )
 
 

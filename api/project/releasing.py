@@ -31,7 +31,7 @@ def released(compiled: Compiled, folder: Path) -> Compiled:
     file = folder / "weights.safetensors"
     values = mapped(file, initial_values(compiled.program))
     if values is None:
-        raise ProjectFolderError(f"{str(file)!r} does not hold the arrays that were compiled; compile the model again.")
+        raise ProjectFolderError(f"{str(file)!r} does not contain the arrays that were compiled; compile the model again.")
     parameters = compiled.program.parameters
     views = {p.label: (p.value, values[p.name].reshape(p.value.shape)) for p in parameters.values()}
     program = replace(compiled.program, parameters={n: replace(p, value=views[p.label][1]) for n, p in parameters.items()})

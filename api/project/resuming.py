@@ -37,7 +37,7 @@ class Settings:
     resume: bool | None
 
     def filled(self, found: Position | None) -> Settings:
-        """Return the settings, completed by those of the resumed training."""
+        """Return the settings, completed by those of the resumed training run."""
         if found is None:
             return self
         old = found.recipe
@@ -54,7 +54,7 @@ class Settings:
 
 
 def _words(text: str) -> str | None:
-    """Return an original setting of a training as text; None if it was not given, or is a function."""
+    """Return an original setting of a training run as text; None if it was not given, or is a function."""
     return None if FUNCTION in text else text or None
 
 

@@ -23,7 +23,7 @@ PARTS: Final = (
 
 
 def read_profile(path: Path) -> dict[str, Any] | None:
-    """Return the profile that a file contains; None if it holds something else.
+    """Return the profile that a file contains; None if it contains something else.
 
     Raises
     ------
@@ -77,7 +77,7 @@ def _memory(profile: Mapping[str, Any]) -> list[str]:
 
 
 def _steps(profile: Mapping[str, Any]) -> list[str]:
-    """Steps by their cycles; balance is the mean of all tiles over the busiest."""
+    """Return the steps sorted by cycles; balance is the mean of all tiles divided by the busiest."""
     lines = [f"{'step':<40}{'runs':>8}{'cycles':>14}{'share':>8}{'balance':>9}  " + "".join(f"{name:>12}" for name, _ in PARTS)]
     whole = sum(step["cycles"] for step in profile["steps"]) or 1
     for step in sorted(profile["steps"], key=lambda step: -step["cycles"]):
@@ -90,7 +90,7 @@ def _steps(profile: Mapping[str, Any]) -> list[str]:
 
 
 def _events(profile: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """One bar a step, all its executions together, in the order of the program's steps; microseconds."""
+    """Return one bar per step with all its executions, in the order of the program's steps; times are in microseconds."""
     scale, at = 1e6 / profile["clock_hz"], 0.0
     events = []
     for step in profile["steps"]:

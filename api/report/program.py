@@ -77,7 +77,7 @@ def write_program(program: ProgramReport, fmt: str) -> bytes:
     """
     if fmt in NEED_TILES:
         raise NoTilesError(
-            f"{fmt!r} draws the tiles of a machine, and {program.options.target!r} has none; take {', '.join(PROGRAM_FORMATS)}, or compile "
+            f"{fmt!r} draws the tiles of a machine, but {program.options.target!r} has none; take {', '.join(PROGRAM_FORMATS)}, or compile "
             "for a machine of: snnc targets."
         )
     if fmt not in PROGRAM_FORMATS:

@@ -110,7 +110,7 @@ def _totals(found: dict[str, Any], columns: int) -> list[str]:
         lines.append(f"SynOps per step and sample, measured on {m['samples']:,} samples, {m['steps']:,} steps of {m['source']}: {_sum(m)}")
     lines.append("AC: a spike adds a weight. MAC: a graded value is multiplied by it.")
     if synops["other_operations"]:
-        lines.append(f"In brackets: pooling and scaling, {synops['other_operations']:,} operations a step, counted separately.")
+        lines.append(f"In brackets: pooling and scaling, {synops['other_operations']:,} operations per step, counted separately.")
     if synops["graded_inputs"]:
         named = ", ".join(synops["graded_inputs"])
         lines.append(f"If {named} only holds 0 and 1, --input-kind spikes counts its synapses as AC.")

@@ -42,6 +42,6 @@ class CppConstant:
 def file_names(tables: str) -> tuple[CppConstant, ...]:
     """Return the names of the files that an emitted program reads."""
     return (
-        CppConstant("const char *", "WEIGHTS_FILE", WEIGHTS, "Parameters and initial states, beside the program."),
+        CppConstant("const char *", "WEIGHTS_FILE", WEIGHTS, "Parameters and initial states, in the program's folder."),
         CppConstant("const char *", "TABLES_FILE", tables, "Tables of numbers that the program reads when it is opened."),
     )

@@ -42,7 +42,7 @@ def safetensors(arrays: Mapping[str, Array]) -> Iterator[Chunk]:
 def mapped(path: Path, arrays: Mapping[str, Array]) -> dict[str, Array] | None:
     """Return arrays that :func:`safetensors` wrote to a file as views of it: unread arrays need no memory.
 
-    Writes to them stay in memory; the file does not change. None: the file is missing, or does not hold such arrays.
+    Writes to them stay in memory; the file does not change. None: the file is missing, or does not contain such arrays.
     """
     header, _ = safetensors_header(arrays)
     sizes = [array.size for array in arrays.values()]

@@ -30,13 +30,13 @@ class PrintedRule:
     settings
         The numbers of a group that the rates read, in addition to ``lr``.
     prepared
-        Statements in ``double`` from ``lr``, the settings and the shares to the rates.
+        Statements in ``double`` that compute the rates from ``lr``, the settings and the shares.
     clipped
-        Statements from ``gradient`` to `measured`, whose norm counts.
+        Statements that compute `measured`, which enters the norm, from ``gradient``.
     step
         Statements that update number ``i``.
     clip_norm
-        The largest norm, as a literal of ``double``; None: any.
+        The largest norm, as a literal of ``double``; None: not limited.
     norm_epsilon
         Number that is added to the norm.
     loss_scale
@@ -65,7 +65,7 @@ class PrintedRule:
 def printed_rule(optimizer: Optimizer, holder: str = "", gradient: str = "gradient", value: str = "") -> PrintedRule:
     """Print the update of number ``i``.
 
-    `holder` stands before the arrays of the values and the moments, as in ``of.value[i]``; `gradient` is the expression of its gradient,
+    `holder` is the prefix of the arrays of the values and the moments, as in ``of.value[i]``; `gradient` is the expression of its gradient,
     `value` that of the number itself if it is not an element of an array.
     """
     rule = rule_of(optimizer)
@@ -88,7 +88,7 @@ def printed_rule(optimizer: Optimizer, holder: str = "", gradient: str = "gradie
 
 
 def _scale_literals(scale: LossScale) -> dict[str, str]:
-    """A fixed factor neither grows nor shrinks."""
+    """Return the numbers of the scale as C++ literals; a fixed factor has growth and backoff 1."""
     numbers = {"factor": scale.factor, "growth": scale.growth if scale.dynamic else 1.0, "backoff": scale.backoff if scale.dynamic else 1.0}
     return {name: c_literal(number) for name, number in numbers.items()} | {"interval": str(scale.interval)}
 
@@ -99,7 +99,7 @@ def needed_rates(rule: UpdateRule) -> tuple[Assignment, ...]:
 
 
 def groups_of(program: StepProgram) -> list[GroupSettings]:
-    """Return the distinct settings of the parameters that are updated, in the order in which they come."""
+    """Return the distinct settings of the parameters that are updated, in order of appearance."""
     optimizer = program.optimizer
     if optimizer is None:
         return []
@@ -107,7 +107,7 @@ def groups_of(program: StepProgram) -> list[GroupSettings]:
 
 
 def group_numbers(program: StepProgram) -> dict[str, int]:
-    """Return the place in :func:`groups_of` of each parameter that is updated."""
+    """Return the index in :func:`groups_of` of each parameter that is updated."""
     if program.optimizer is None:
         return {}
     groups = groups_of(program)

@@ -29,7 +29,7 @@ from snnc.compiler.losses.external import ExternalLoss
 from snnc.compiler.neurons.library.stateless import Relay
 
 CHOICES: Final = 256
-"""Maximum taps of a window that a byte can number."""
+"""Maximum number of taps in a window: a byte stores the index of the chosen one."""
 ConvolveOp: TypeAlias = Convolve | ConvolveInputGradient | ConvolveWeightGradient | ConvolveBiasGradient
 
 

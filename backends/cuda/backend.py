@@ -54,7 +54,7 @@ class CudaBackend(Backend[CudaOptions]):
 
         if options.half is not None and (options.half.pasts or options.half.deltas):
             raise HalfTogetherError(
-                "half has pasts or deltas, and a program for a GPU rounds pasts, factors of dense products and deltas together; give "
+                "half has pasts or deltas, but a program for a GPU rounds pasts, factors of dense products and deltas together; give "
                 "half='weights', or leave half out and give precision='float16'."
             )
 

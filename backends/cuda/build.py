@@ -39,6 +39,7 @@ FLAGS: Final = ("-O3", "-std=c++17", "-fmad=false", "-Xcompiler=-fPIC", "-Xptxas
 HOST_FLAGS: Final = ("-O1", "-march=native", "-ffp-contract=off", "-fno-math-errno", "-U_FORTIFY_SOURCE", "-DSNNC_ON_HOST")
 """Fibers jump between stacks, which the library's checks mistake for an error."""
 WARPGROUPS: Final = "SNNC_WARPGROUPS"
+"""Environment variable: 0 keeps products from groups of warps; 1 uses them in a check on the processor."""
 LIBRARY: Final = "libsnnc_project.so"
 RESOURCES: Final = "resources.txt"
 """The assembler's report of registers and spills, next to the library."""
@@ -124,9 +125,9 @@ def _quickly(version: str) -> list[str]:
 
 
 def _target(architecture: str) -> list[str]:
-    """Flags for devices of an architecture; ``SNNC_WARPGROUPS=1`` requests products by groups of warps, not measured on any device yet."""
-    if architecture == "sm_90" and os.environ.get(WARPGROUPS) == "1":
-        return ["-gencode=arch=compute_90a,code=sm_90a", "-DSNNC_SM90A"]
+    """Flags for devices of an architecture; sm_90 with its own instructions for groups of warps, unless ``SNNC_WARPGROUPS=0``."""
+    if architecture == "sm_90" and os.environ.get(WARPGROUPS) != "0":
+        return ["-gencode=arch=compute_90a,code=sm_90a"]
     return [f"-arch={architecture}"]
 
 

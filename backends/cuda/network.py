@@ -124,6 +124,12 @@ def network_context(
     return context, steps.connections.tables.tables
 
 
+def launches_of(program: StepProgram, precision: Precision = "float32") -> list[Launch]:
+    """Return the launches of a training step, or of a forward pass if `program` does not train, without emitting anything."""
+    steps, trains = Steps(SequenceStorage(program), precision), program.optimizer is not None
+    return _all_launches(steps, LaunchPlan(steps, SequenceCalls(steps, precision), trains), trains)
+
+
 def _session_state(buffers: Buffers, gradients: Gradients, learned: list[str], record: str | None) -> Context:
     """Return the state of a session: fields that kernels see, its own members, and the statements that set up, allocate and bind them."""
     steps, plan, prepared = buffers.steps, buffers.plan, gradients.sequence_calls.prepared.values()

@@ -91,16 +91,15 @@ def compile_codelets(source: Path, library: Path, flags: Sequence[str] = ()) -> 
     """
     chosen = shlex.split(os.environ.get("SNNC_CODELET_FLAGS", DEFAULT_FLAGS)) + shlex.split(os.environ.get("SNNC_CODELET_EXTRA_FLAGS", ""))
     command, other = codelet_compiler(), compiler()
-    from snnc.compiler.errors import BuildError
-
     with temporary_folder("snnc-codelets-") as folder:
         copy = portable_copy(source, Path(folder))
-        try:
-            return _compile(source, copy, library, command, [*chosen, *half_flags(command)], flags)
-        except BuildError:
-            if command == other:
-                raise
-        # What only the other compiler accepts; if none does, its errors are as good as those of the first.
+        if command != other:
+            from snnc.compiler.errors import BuildError  # imported here: it takes time
+
+            try:
+                return _compile(source, copy, library, command, [*chosen, *half_flags(command)], flags)
+            except BuildError:
+                pass  # Only the other compiler may accept it; if neither does, its errors are as good.
         return _compile(source, copy, library, other, [*chosen, *half_flags(other)], flags)
 
 

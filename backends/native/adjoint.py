@@ -1,4 +1,4 @@
-"""A network for a program with an external loss: one output, whose adjoint it takes, and relays after inputs with a gradient."""
+"""A network for a program with an external loss: one output, whose adjoint it receives, and relays after inputs with a gradient."""
 
 from __future__ import annotations
 

@@ -215,7 +215,7 @@ def _load(path: Path) -> Any:
         raise NativeLibraryError(f"{path} cannot be loaded: {error}.") from None
     if version != ABI_VERSION:
         raise NativeLibraryError(
-            f"{path} has version {version} of the ABI, and this snnc has version {ABI_VERSION}; emit the project again."
+            f"{path} has version {version} of the ABI, but this snnc has version {ABI_VERSION}; emit the project again."
         )
     session, text, number = ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int32
     signatures: dict[str, tuple[Callable[..., Any] | type[Any] | None, list[Any]]] = {

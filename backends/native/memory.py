@@ -185,7 +185,7 @@ def least_bytes(description: Mapping[str, Any], steps: int, batch: int, threads:
 def least_segment(description: Mapping[str, Any], steps: int, batch: int, threads: int = 1, activity: ObservedActivity = UNOBSERVED) -> int:
     """Return the number of steps between two checkpoints with which a training step needs the least memory."""
     needs = Needs.of(description)
-    # Among segments with equally many checkpoints, the shortest needs the least memory.
+    # Among segments with the same number of checkpoints, the shortest needs the least memory.
     few = range(1, isqrt(steps) + 1)
     segments = {*few, *(-(-steps // number) for number in few)}
     best: int = min(sorted(segments), key=lambda segment: _predicted(needs, steps, batch, segment, threads, activity))
@@ -258,7 +258,7 @@ def check_least(description: Mapping[str, Any], steps: int | None, batch: int | 
         return ""
     parts = next(n for n in range(2, batch + 1) if least_bytes(description, steps, -(-batch // n)) <= most)
     return (
-        f"{what} of {batch} samples needs {least_bytes(description, steps, batch):,} bytes, and {most:,} are allowed (memory=, --memory); "
+        f"{what} of {batch} samples needs {least_bytes(description, steps, batch):,} bytes, but {most:,} are allowed (memory=, --memory); "
         f"train with accumulate={parts} (--accumulate {parts}), or a batch of {-(-batch // parts)}."
     )
 

@@ -300,7 +300,7 @@ class SequenceEngine(NativeEngine):
         needed = predicted_bytes(*sizes, best, self._threads(), self.activity)
         warnings.warn(
             f"{self.description['name']!r} fires more than at the beginning of its training: with checkpoints every {best} steps it needs "
-            f"{needed:,} bytes, and {memory:,} are allowed. Training continues above the bound; a smaller batch or accumulate= needs less.",
+            f"{needed:,} bytes, but {memory:,} are allowed. Training continues above the bound; a smaller batch or accumulate= needs less.",
             UserWarning,
             stacklevel=2,
         )

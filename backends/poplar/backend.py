@@ -126,7 +126,7 @@ class TileBackend(Backend[Own]):
         check_normalised(program, options.target)
         if program.steps is None:
             raise StepsNeededError(
-                f"{program.name!r} runs any number of steps, and {options.target} needs to know it; give steps (--steps 100)."
+                f"{program.name!r} runs any number of steps, but {options.target} needs to know it; give steps (--steps 100)."
             )
 
     def plan(self, graph: Graph, program: StepProgram, options: Own) -> PlacedProgram:

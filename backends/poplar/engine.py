@@ -136,7 +136,7 @@ class PoplarEngine(NativeEngine):
         rows = np.asarray(array).reshape(self.steps, self.batch, -1)
         if info["static"] and key >= 0:
             raise SpikeLimitError(
-                f"the input {info['label']!r} is the same at all steps, and the program sends it once; a random choice differs from step "
+                f"the input {info['label']!r} is the same at all steps, but the program sends it once; a random choice differs from step "
                 "to step. Take drop='lowest', or compile with drop='random' (--drop random)."
             )
         found = np.stack([sent(row, int(capacity), key, t) for t, row in enumerate(rows)])

@@ -374,7 +374,7 @@ class PoplarNetwork:
             _check_blocks(placed, self.plan.batch)
             if pairs and any(block.sample % 2 or block.samples % 2 for block in placed.blocks):
                 raise HalfDeltasError(
-                    f"deltas are float16, of which two samples are one word, and a block of {placed.label!r} has an odd number of samples; "
+                    f"deltas are float16, of which two samples are one word, but a block of {placed.label!r} has an odd number of samples; "
                     "give an even batch, or leave deltas out of half."
                 )
         weights = [c.weight for c in self.program.connections if c.weight]

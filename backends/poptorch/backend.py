@@ -92,7 +92,7 @@ class PopTorchBackend(TileBackend[PopTorchOptions]):
             )
         if varying := [i.label for i in program.inputs if i.varies]:
             raise UnsupportedOnPopTorchError(
-                f"the input {varying[0]!r} is the same at every step, and a random choice of its spikes differs from step to step; a "
+                f"the input {varying[0]!r} is the same at every step, but a random choice of its spikes differs from step to step; a "
                 "package takes such an input once. Give drop='lowest', or compile for the machine itself."
             )
         dropped = [info.label for info in program.populations if is_dropout(info.model)]

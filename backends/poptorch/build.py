@@ -40,7 +40,7 @@ def include_dir() -> Path:
 
 
 def popart_library() -> Path:
-    """Return ``libpopart.so``: registers operations and runs them on the emulator.
+    """Return ``libpopart.so``, which registers operations and runs them on the emulator.
 
     Raises
     ------

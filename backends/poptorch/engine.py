@@ -118,7 +118,7 @@ class PopTorchEngine:
         capacity, key = self._limits[f"{name}_in"]
         if key != LOWEST and next(i for i in self._operation.inputs if i.id == name).static:
             raise SpikeLimitError(
-                f"the input {name!r} is the same at every step, and a package takes it once; a random choice differs from step to step. "
+                f"the input {name!r} is the same at every step, but a package takes it once; a random choice differs from step to step. "
                 "Take drop='lowest', or compile for the machine itself."
             )
         rows = [sent(row, int(capacity), key, t) for t, row in enumerate(np.asarray(array).reshape(self.steps, self.batch, -1))]

@@ -40,9 +40,9 @@ class Engine(Protocol):
     Attributes
     ----------
     steps
-        T of its sequences; None accepts any.
+        Number of steps of its sequences; None: any.
     batch
-        B of its sequences; None accepts any.
+        Number of samples of its batches; None: any.
     """
 
     @property
@@ -194,7 +194,7 @@ class SplitEngine(Engine, GradientEngine, Protocol):
 
 @runtime_checkable
 class RepeatingEngine(Protocol):
-    """An engine that can compute the gradients of its last sequence again, where parameters changed that only adjoints read."""
+    """An engine that can compute the gradients of its last sequence again after a change of parameters that only adjoints read."""
 
     def gather_again(self, samples: int) -> float:
         """Replace the gradients by those of the last part of :meth:`SplitEngine.gather_parts`, one of `samples`; return its loss."""

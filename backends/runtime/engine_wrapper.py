@@ -17,12 +17,12 @@ class EngineWrapper(Generic[Inner]):
 
     @property
     def steps(self) -> int | None:
-        """T of its sequences."""
+        """Number of steps of the engine's sequences."""
         return self.engine.steps
 
     @property
     def batch(self) -> int | None:
-        """B of its sequences."""
+        """Number of samples of the engine's batches."""
         return self.engine.batch
 
     def counters(self) -> dict[str, int]:

@@ -97,7 +97,7 @@ class ProgramInputs:
             lead = 1 if info.static and array.ndim == len(info.shape) + 1 else 2
             if array.ndim != len(info.shape) + lead or array.shape[lead:] != info.shape or 0 in array.shape:
                 wanted = describe(info.shape, layout).replace("B", "samples", 1)
-                empty = "" if 0 not in array.shape else " (there are none)" if array.shape[0] == 0 else " (they hold nothing)"
+                empty = "" if 0 not in array.shape else " (there are none)" if array.shape[0] == 0 else " (they are empty)"
                 raise DataShapeError(f"the samples for {info.label!r} have shape {list(array.shape)}{empty}; they must be {wanted}.")
             found[info.id] = array
         if len({len(a) for a in found.values()}) != 1:
@@ -188,7 +188,7 @@ class ProgramInputs:
             raise StepsError("no input has a time axis; give the number of steps with steps=….")
         if len(lengths) > 1 or (lengths and total not in lengths) or (fixed is not None and total != fixed):
             compiled = "" if fixed is None else f"; the network was compiled for {fixed}"
-            raise StepsError(f"the inputs have {', '.join(map(str, sorted(lengths))) or 'no'} steps, {total} are to run{compiled}.")
+            raise StepsError(f"the inputs have {', '.join(map(str, sorted(lengths))) or 'no'} steps, but {total} were requested{compiled}.")
         batch = max(a.shape[1] for a in sequences.values())
         self._check_batch(sequences, batch)
         return {id_: a if isinstance(a, Events) else np.broadcast_to(a, (total, batch, *a.shape[2:])) for id_, a in sequences.items()}

@@ -75,7 +75,7 @@ def class_targets(program: StepProgram, targets: Array, output: str | None = Non
         return targets
     if loss.targets != "class" or targets.ndim != 2 or targets.shape[1] != 2:
         raise DataTypeError(
-            f"the loss compares with {loss.targets}, and the targets have shape {list(targets.shape)}: there is no share of right classes. "
+            f"the loss compares with {loss.targets}, but the targets have shape {list(targets.shape)}: there is no share of right classes. "
             "The loss on validation data is what fit(validation=…) reports."
         )
     return classes_of(program, targets)

@@ -1,4 +1,4 @@
-"""Notices at the start of a training about its differences from training in the model's own framework."""
+"""Notices at the start of training about differences from training in the model's own framework."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The division of a training into epochs and batches, and the learning rate of each update."""
+"""The division of a training run into epochs and batches, and the learning rate of each update."""
 
 from __future__ import annotations
 

@@ -7,6 +7,8 @@ Measured and predicted numbers have separate keys and columns, each with its ``k
     because logged runs are predicted for both clocks.
 ``log``
     Measured by the paper's authors on one IPU: the program that they published (:mod:`snnc.benchmarks.log`); None if there is no log.
+``gpu_predicted``
+    Predicted: the same program on one H100, by its launches.
 ``gpu``
     Measured: snnc's CUDA program on the first device of this machine; or the reason why not.
 
@@ -26,8 +28,9 @@ from typing import Any, Final
 from snnc.backends.cuda.errors import CHECK_ON_HOST, GpuMissingError, NvccMissingError
 from snnc.benchmarks.conditions import Conditions, conditions_differ
 from snnc.benchmarks.cuda.command import device_at_hand
+from snnc.benchmarks.cuda.predicted import predicted_step
 from snnc.benchmarks.log import logged_runs
-from snnc.benchmarks.nets import names
+from snnc.benchmarks.nets import benchmark, names
 from snnc.benchmarks.patterns import matching
 from snnc.benchmarks.suites import CLOCKS, SECONDS
 
@@ -41,6 +44,7 @@ Row = Mapping[str, Any]
 _NOTES: Final = (
     "IPU ms, predicted: snnc's program by its model, with the weights, data and activity of the GPU's column (--json), nothing dropped",
     "IPU ms, log: the published program on one IPU, measured by its authors",
+    "GPU ms, predicted: snnc's CUDA program on one NVIDIA H100, float32, by the rates of its kernels",
     "GPU ms, measured: snnc's CUDA program{device}, float32, the batch on the device",
 )
 
@@ -67,6 +71,7 @@ def rows(chosen: Sequence[str], report: Callable[[str], None]) -> Iterator[dict[
     for number, name in enumerate(chosen, 1):
         row: dict[str, Any] = {"net": name, "ipu": [predicted(name, target) for target in (CLOCKS if name in logged else (None,))]}
         row["log"] = {"kind": MEASURED, "by": "its authors", "ms": logged[name]} if name in logged else None
+        row["gpu_predicted"] = gpu_predicted(name)
         row["gpu"] = {"kind": NOT_MEASURED, "reason": missing} if missing else comparable(measured(name), row["ipu"])
         report(f"{number}/{len(chosen)} {name}: {'; '.join(map(_outcome, (*row['ipu'], row['gpu'])))}")
         yield row
@@ -114,6 +119,13 @@ def comparable(gpu: Mapping[str, Any], ipu: Sequence[Mapping[str, Any]]) -> dict
     return dict(gpu)
 
 
+def gpu_predicted(name: str) -> dict[str, Any]:
+    """Return the predicted step of snnc's CUDA program; it needs no GPU."""
+    case = benchmark(name)
+    found = predicted_step(case.program(), case.steps, case.batch)
+    return {"kind": PREDICTED, "target": found["card"], "ms": found["ms"], "steps": case.steps, "batch": case.batch}
+
+
 def measured(name: str, seconds: float = SECONDS) -> dict[str, Any]:
     """Return snnc's measured step on the first device; without a GPU, only whether its numbers are right."""
     found = in_process("snnc.benchmarks.cuda.paper_step", [name], seconds)
@@ -124,12 +136,13 @@ def measured(name: str, seconds: float = SECONDS) -> dict[str, Any]:
 
 def lines(found: Sequence[Row]) -> Iterator[str]:
     """Yield the rows as a table, then notes on its columns."""
-    yield f"{'net':20} {'T':>4} {'B':>4} {'IPUs':>5} {'target':8} {'IPU ms, predicted':>18} {'IPU ms, log':>12} {'GPU ms, measured':>17}"
+    numbers = f"{'IPU ms, predicted':>18} {'IPU ms, log':>12} {'GPU ms, predicted':>18} {'GPU ms, measured':>17}"
+    yield f"{'net':20} {'T':>4} {'B':>4} {'IPUs':>5} {'target':8} {numbers}"
     for row in found:
         for one in row["ipu"]:
             sizes = f"{one.get('steps', ''):>4} {one.get('batch', ''):>4} {one['ipus'] or '':>5} {one['target'] or '':8}"
             log = f"{row['log']['ms']:.3g}" if row["log"] else ""
-            yield f"{row['net']:20} {sizes} {_ms(one):>18} {log:>12} {_ms(row['gpu']):>17}"
+            yield f"{row['net']:20} {sizes} {_ms(one):>18} {log:>12} {_ms(row['gpu_predicted']):>18} {_ms(row['gpu']):>17}"
     for row in found:
         for one in (*row["ipu"], row["gpu"]):
             if one.get("reason") and not str(one["reason"]).startswith("no GPU"):

@@ -14,7 +14,7 @@ from typing import Final
 from snnc.benchmarks.reproduce.figure import Figure, Point
 from snnc.benchmarks.reproduce.rendering import page_templates
 from snnc.exploring.plot import short
-from snnc.report.pictures.palette import LAYERS, layer_colour
+from snnc.report.pictures.palette import LAYERS, layer_colour, mixed
 
 WIDTH: Final = 620.0
 HEIGHT: Final = 300.0
@@ -31,6 +31,7 @@ MARKS: Final = {
     "published": "M0 -5.5l5.5 5.5l-5.5 5.5l-5.5 -5.5z",
 }
 """Mark of each kind, as an SVG path around its point: circle, triangle, square, rhombus."""
+SQUARE: Final = MARKS["measured"]
 CHARACTER: Final = 6.6
 """Width of a character of a label, pixels."""
 APART: Final = 8.0
@@ -51,6 +52,18 @@ class ChartLine:
 
 
 @dataclass(frozen=True)
+class Bar:
+    """A part of a stacked bar, placed: its corner, size, colour and text."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+    fill: str
+    title: str
+
+
+@dataclass(frozen=True)
 class Axis:
     """A scale from numbers to pixels, with ticks (pixel, text)."""
 
@@ -61,18 +74,30 @@ class Axis:
 def draw(figure: Figure, points: Sequence[Point]) -> str:
     """Return `points` as SVG; a figure without numbers is an empty pair of axes that says so."""
     points = [replace(p, y=None, note=f"{p.note} (0)") if figure.log_y and p.y == 0 else p for p in points]
-    known = [p.y for p in points if p.y is not None]
+    known = _heights(points) if figure.stacked else [p.y for p in points if p.y is not None]
     vertical = _logarithmic(known, TOP + HEIGHT, -HEIGHT) if figure.log_y else _linear(known, TOP + HEIGHT, -HEIGHT, zero=figure.y_zero)
     names = list(dict.fromkeys(p.x for p in points if isinstance(p.x, str)))
     horizontal = _across(figure, points, names)
     series = list(dict.fromkeys(p.series for p in points))
     apart = min(APART, 0.8 * WIDTH / len(names) / len(series)) if names else 0.0
     lines = [
-        _line(label, n, [p for p in points if p.series == label], horizontal, vertical, names, apart * (n - (len(series) - 1) / 2))
+        _line(
+            label,
+            n,
+            [p for p in points if p.series == label],
+            horizontal,
+            vertical,
+            names,
+            apart * (n - (len(series) - 1) / 2),
+            figure.stacked,
+        )
         for n, label in enumerate(series)
     ]
-    slanted = bool(names) and CHARACTER * max(map(len, names)) > WIDTH / len(names)
-    below = TOP + HEIGHT + (98 if slanted else 66)
+    longest = CHARACTER * max(map(len, names), default=0)
+    slanted = bool(names) and longest > WIDTH / len(names)
+    # Slanted labels go down by sin 20° of their length.
+    axis_title = TOP + HEIGHT + (34 + 0.35 * longest if slanted else 42)
+    below = axis_title + 24
     return (
         page_templates()
         .get_template("figure.svg.jinja")
@@ -81,6 +106,8 @@ def draw(figure: Figure, points: Sequence[Point]) -> str:
             x=figure.x,
             y=figure.y,
             lines=lines,
+            bars=_bars(points, series, horizontal, vertical, names) if figure.stacked else (),
+            axis_title=round(axis_title, 1),
             across=horizontal.ticks,
             up=vertical.ticks,
             left=LEFT,
@@ -96,6 +123,31 @@ def draw(figure: Figure, points: Sequence[Point]) -> str:
     )
 
 
+def _heights(points: Sequence[Point]) -> list[float]:
+    """Return the height of each stacked bar."""
+    return [sum(p.y or 0.0 for p in points if p.x == name) for name in dict.fromkeys(p.x for p in points)]
+
+
+def _bars(points: Sequence[Point], series: Sequence[str], across: Axis, up: Axis, names: Sequence[str]) -> tuple[Bar, ...]:
+    """Place the numbers of each name one above the other, the first series lowest."""
+    width, found = min(90.0, 0.6 * WIDTH / len(names)) if names else 0.0, []
+    for name in names:
+        below = 0.0
+        for p in sorted((p for p in points if p.x == name and p.y), key=lambda p: series.index(p.series)):
+            assert p.y is not None, "points without a number were left out"
+            top, bottom = up.place(below + p.y), up.place(below)
+            left = across.place(float(names.index(name))) - width / 2
+            fill = bar_colour(series.index(p.series))
+            found.append(Bar(round(left, 1), round(top, 1), round(width, 1), round(bottom - top, 1), fill, f"{p.series}, {_text(p)}"))
+            below += p.y
+    return tuple(found)
+
+
+def bar_colour(number: int) -> str:
+    """Return the colour of a series in stacked bars: those after the eighth are lighter."""
+    return layer_colour(number) if number < len(LAYERS) else mixed(layer_colour(number), 0.4)
+
+
 def _across(figure: Figure, points: Sequence[Point], names: Sequence[str]) -> Axis:
     if names:
         spots = [(LEFT + WIDTH * (n + 0.5) / len(names), name) for n, name in enumerate(names)]
@@ -106,7 +158,9 @@ def _across(figure: Figure, points: Sequence[Point], names: Sequence[str]) -> Ax
     return Axis(axis.place, ticks if len(ticks) <= 12 else axis.ticks)
 
 
-def _line(label: str, number: int, points: Sequence[Point], across: Axis, up: Axis, names: Sequence[str], aside: float) -> ChartLine:
+def _line(
+    label: str, number: int, points: Sequence[Point], across: Axis, up: Axis, names: Sequence[str], aside: float, stacked: bool
+) -> ChartLine:
     """Place a series; on an axis of names its marks are `aside` pixels off the middle."""
     marks = []
     for p in points:
@@ -115,8 +169,8 @@ def _line(label: str, number: int, points: Sequence[Point], across: Axis, up: Ax
         marks.append((round(x, 1), round(up.place(p.y), 1) if p.y is not None else TOP - 6, f"{label}, {_text(p)}", fits))
     path = "" if names else " ".join(f"{x},{y}" for x, y, _, fits in marks if fits)
     colour, kind = layer_colour(number), points[0].kind
-    fill = colour if number < len(LAYERS) else "#ffffff"
-    return ChartLine(label, colour, fill, DASHES[kind], path, MARKS[kind], tuple(marks))
+    fill = bar_colour(number) if stacked else colour if number < len(LAYERS) else "#ffffff"
+    return ChartLine(label, colour, fill, DASHES[kind], path, SQUARE if stacked else MARKS[kind], tuple(marks))
 
 
 def _text(point: Point) -> str:

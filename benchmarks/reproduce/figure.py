@@ -91,6 +91,8 @@ class Figure:
         Whether an axis is logarithmic.
     y_zero
         Whether a linear axis begins at 0; else it begins a little below the smallest number.
+    stacked
+        Whether the series of a name are drawn as one bar, one above the other; the axes are of names and linear.
     picture
         Draws the figure as SVG, if it is not lines of points over two axes.
     """
@@ -106,4 +108,5 @@ class Figure:
     log_x: bool = False
     log_y: bool = True
     y_zero: bool = True
+    stacked: bool = False
     picture: Callable[[Results], str] | None = None

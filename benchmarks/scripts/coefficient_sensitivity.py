@@ -14,57 +14,19 @@ import argparse
 import json
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final
 
 from snnc.benchmarks.measure import DENSE, PUBLISHED, measure
 from snnc.benchmarks.nets import benchmark
-from snnc.benchmarks.reproduce.measured import measured_steps
+from snnc.benchmarks.sensitivity import BASE, FACTORS, GROUPS, RATIOS, SCALED, VERTICES, Key, Ratio, by_key, ratio_of
 from snnc.compiler.machines import load_target
 from snnc.compiler.machines.target import Target
 
-Group: TypeAlias = Literal["vertices", "exchange rate", "fragments", "barriers", "links and host"]
-Key: TypeAlias = tuple[str, str, str, float]
-"""Network, strategy, group, factor."""
-
-SCALED: Final[Mapping[str, tuple[str, ...]]] = {
-    "exchange rate": ("/exchange_bytes_per_cycle",),
-    "fragments": ("fragment_cycles",),
-    "barriers": ("sync_cycles", "superstep_cycles", "link_sync_cycles"),
-    "links and host": ("/links.bytes_per_second", "/host.bytes_per_second", "/streaming.bytes_per_second"),
-}
-"""Keys of a machine's file that a group multiplies; those with a stroke are rates, which it divides."""
-VERTICES: Final = "vertices"
-GROUPS: Final = (VERTICES, *SCALED)
-FACTORS: Final = (1.3, 0.7)
-BASE: Final = "none"
 RANKED: Final = ("w1", "w1-ff", "shd-h2-a2.5", "nmnist-h2-a1", "dvs-conv", "clusters-10k")
 STRATEGIES: Final = ("snnc", "linear", "random", "greedy", "metis")
 TIED: Final = 1e-3
 """Strategies whose steps differ by less share a rank."""
-
-
-@dataclass(frozen=True)
-class Ratio:
-    """A headline ratio: the time of a network with a strategy, over that of another, or over measured or logged milliseconds."""
-
-    title: str
-    above: tuple[str, str]
-    below: tuple[str, str] | float
-
-
-TUNED_GPU: Final = next(step.ms for step in measured_steps() if step.net == "w1-5" and step.program == "prototype")
-"""Milliseconds of a step of W1, measured on a GPU with a program tuned to it."""
-RATIOS: Final = (
-    Ratio("dense program over sparse program (nmnist-h3, 0.5 %)", ("nmnist-h3-a5", DENSE), ("nmnist-h3-a0.5", "snnc")),
-    Ratio("published program over snnc's (logged-h2-a1)", ("logged-h2-a1", PUBLISHED), ("logged-h2-a1", "snnc")),
-    Ratio("model of the published program over its log (logged-h2-a1)", ("logged-h2-a1", PUBLISHED), 0.0),
-    Ratio("model of the published program over its log (logged-h5-a10)", ("logged-h5-a10", PUBLISHED), 0.0),
-    Ratio(f"IPU predicted over tuned GPU program measured (W1, {TUNED_GPU:g} ms)", ("w1", "snnc"), TUNED_GPU),
-    Ratio("weak scaling to 16 IPUs, efficiency (shd-n2, 5 %)", ("shd-x1-n2-a5", "snnc"), ("shd-x16-n2-a5", "snnc")),
-)
-"""Ratios of `snnc reproduce`'s claims; below 0.0: the log's milliseconds."""
 
 
 def changes(machine: Target, group: str, factor: float) -> dict[str, float]:
@@ -131,12 +93,6 @@ def ranks(milliseconds: Mapping[str, float | None]) -> dict[str, int]:
     return placed
 
 
-def read(path: Path) -> dict[Key, dict[str, Any]]:
-    """Return what a file of results holds."""
-    rows = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
-    return {(row["net"], row["strategy"], row["group"], row["factor"]): row for row in rows}
-
-
 def rank_table(results: Mapping[Key, Mapping[str, Any]]) -> Iterator[str]:
     """Yield the lines of a table of snnc's margin over the best baseline, and of what changes rank.
 
@@ -168,14 +124,6 @@ def _margin(milliseconds: Mapping[str, float]) -> float:
     return min(ms for name, ms in milliseconds.items() if name != "snnc") / milliseconds["snnc"]
 
 
-def ratio_of(ratio: Ratio, results: Mapping[Key, Mapping[str, Any]], group: str, factor: float) -> float | None:
-    """Return the ratio under changed coefficients; None if a time is not there."""
-    above = results.get((*ratio.above, group, factor), {})
-    below = results.get((*ratio.below, group, factor), {}).get("ms") if isinstance(ratio.below, tuple) else ratio.below
-    below = above.get("logged_ms") if below == 0 else below
-    return above["ms"] / below if above.get("ms") and below else None
-
-
 def ratio_table(results: Mapping[Key, Mapping[str, Any]]) -> Iterator[str]:
     """Yield the lines of a table of headline ratios: as predicted, and with each group 30 % higher and lower."""
     yield f"| ratio | as predicted | {' | '.join(GROUPS)} |"
@@ -198,7 +146,7 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", metavar="NET", help="map these networks only")
     parser.add_argument("--strategies", nargs="+", default=(*STRATEGIES, DENSE, PUBLISHED), help="map with these strategies only")
     arguments = parser.parse_args()
-    results = read(arguments.json)
+    results = by_key(map(json.loads, arguments.json.read_text().splitlines() if arguments.json.exists() else ()))
     for key in wanted():
         left = (arguments.only and key[0] not in arguments.only) or key[1] not in arguments.strategies
         if arguments.tables or key in results or left:

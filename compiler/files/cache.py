@@ -87,7 +87,7 @@ def _check(folder: Path) -> None:
 
     where, why = (real, fault) if fault is not None else above or (real, "")
     raise UnsafeCacheError(
-        f"snnc executes files in {str(folder)!r}, and {str(where)!r} {why}; make it your own and private (chown, chmod go-w), "
+        f"snnc executes files in {str(folder)!r}, but {str(where)!r} {why}; make it your own and private (chown, chmod go-w), "
         "or name a folder of your own: SNNC_CACHE=FOLDER."
     )
 

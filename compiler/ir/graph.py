@@ -1,4 +1,4 @@
-"""The graph that every front end makes and every pass reads: one time step of a synchronous dataflow program.
+"""The graph that every front end produces and every pass reads: one time step of a synchronous dataflow program.
 
 ::
 
@@ -190,7 +190,7 @@ class Reshape:
 
 @dataclass(frozen=True)
 class Reduce:
-    """Sum, mean or maximum over `axes` of one sample; the gradient of a maximum goes to the first of equals, as in global max pooling."""
+    """Sum, mean or maximum over `axes` of one sample; the first of equal maxima gets the gradient, as in global max pooling."""
 
     kind: ReduceKind
     axes: tuple[int, ...]
@@ -345,9 +345,9 @@ class Graph:
         """
         for node in (source, target):
             if node not in self.nx:
-                raise UnknownNodeError(f"the connection {source!r} -> {target!r} names {node!r}, which the network does not hold.")
+                raise UnknownNodeError(f"the connection {source!r} -> {target!r} names {node!r}, which is not in the network.")
         if delay < 0:
-            raise InvalidValueError(f"the connection {source!r} -> {target!r} has delay {delay}; a delay is 0 or more steps.")
+            raise InvalidValueError(f"the connection {source!r} -> {target!r} has delay {delay}; a delay must be 0 or more steps.")
         edge = Edge(source, target, self._source_port(source, source_port), self._target_port(target, target_port), delay)
         self.nx.add_edge(source, target, edge=edge)
 

@@ -23,7 +23,7 @@ from snnc.compiler.ir.segments import Segments, Streamed
 from snnc.compiler.machines.target import Target
 
 Mode: TypeAlias = Literal["exact", "drop"]
-"""Treatment of events that a window does not hold: "exact" sends them in further windows, "drop" drops them."""
+"""Treatment of events that do not fit in a window: "exact" sends them in further windows, "drop" drops them."""
 Recompute: TypeAlias = Literal["auto", "off"] | int
 """Whether segments of the sequence run forward again: "auto" if nothing fits otherwise; a number sets the iterations of each."""
 Precision = Literal["float32", "bfloat16", "float16"]
@@ -204,7 +204,7 @@ class PhaseLoop:
     vertex
         The vertex, with the name of its population or source.
     name
-        What a trip works on: "weights of a spike".
+        The object of a trip: "weights of a spike".
     trips, cycles
         Expected trips of a run, and worker cycles of a trip.
     """

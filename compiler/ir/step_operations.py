@@ -289,7 +289,7 @@ class ConvolveBiasGradient:
 
 @dataclass(frozen=True)
 class PoolingGradient(_PoolFields):
-    """``d_source[t - delay] += `` the adjoint of :class:`Pooling`, of ``d_target[t]``; for a maximum, the first of equals receives it."""
+    """``d_source[t - delay] += `` the adjoint of :class:`Pooling`, of ``d_target[t]``; the first of equal maxima receives it."""
 
 
 @dataclass(frozen=True)
@@ -318,7 +318,7 @@ class RescaleBiasGradient:
 
 @dataclass(frozen=True)
 class ReduceGradient(_ReduceFields):
-    """``d_source[t - delay] += `` the adjoint of :class:`AddReduced`, of ``d_target[t]``; for a maximum, the first of equals gets it."""
+    """``d_source[t - delay] += `` the adjoint of :class:`AddReduced`, of ``d_target[t]``; the first of equal maxima receives it."""
 
 
 @dataclass(frozen=True)

@@ -86,7 +86,7 @@ def _check_ports(graph: Graph) -> None:
                 f"{_text(edge)} enters {edge.target!r} by port {edge.target_port!r}; it has {', '.join(expected) or 'no input port'}."
             )
         if edge.delay < 0:
-            raise InvalidValueError(f"{_text(edge)} has delay {edge.delay}; a delay is 0 or more steps.")
+            raise InvalidValueError(f"{_text(edge)} has delay {edge.delay}; a delay must be 0 or more steps.")
 
 
 def _target_ports(graph: Graph, name: str) -> tuple[str, ...]:
@@ -114,9 +114,9 @@ def _check_sizes(graph: Graph) -> None:
                 check_pattern(name, sparse)
                 _check_bias(name, sparse.bias, sparse.shape)
             case ir.Pool(kind=kind) if kind not in get_args(ir.PoolKind):
-                raise InvalidValueError(f"{name!r} pools by {kind!r}; it is one of {', '.join(get_args(ir.PoolKind))}.")
+                raise InvalidValueError(f"{name!r} pools by {kind!r}; it must be one of {', '.join(get_args(ir.PoolKind))}.")
             case ir.Reduce(kind=kind) if kind not in get_args(ir.ReduceKind):
-                raise InvalidValueError(f"{name!r} reduces by {kind!r}; it is one of {', '.join(get_args(ir.ReduceKind))}.")
+                raise InvalidValueError(f"{name!r} reduces by {kind!r}; it must be one of {', '.join(get_args(ir.ReduceKind))}.")
             case ir.Scale(weight=weight, bias=bias):
                 check_size(weight.shape, f"the weight of {name!r}")
                 if bias is not None:

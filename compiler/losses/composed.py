@@ -75,7 +75,7 @@ class Composed:
             return NotImplemented
         first, second = self._own(), other._own()
         if first is not None and second is not None and first != second:
-            raise UnknownLossError(f"a sum of losses has one kind of targets, and its terms have {first} and {second}.")
+            raise UnknownLossError(f"a sum of losses has one kind of targets, but its terms have {first} and {second}.")
         classes, targets, lengths = first or second or (None, "class", False)
         return Composed((*self.terms, *other.terms), classes, targets, lengths)
 

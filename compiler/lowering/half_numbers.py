@@ -59,7 +59,7 @@ def parse_half(half: str | HalfNumbers | None) -> HalfNumbers | None:
         name, colon, how = word.partition(":")
         if name in names or name not in KINDS or (colon and (name != "weights" or how not in ROUNDINGS)):
             raise HalfNumbersError(
-                f"half is {half!r}, and {word!r} cannot be read; give some of {', '.join(KINDS)}, each once, separated by commas, and "
+                f"half is {half!r}, but {word!r} cannot be read; give some of {', '.join(KINDS)}, each once, separated by commas, and "
                 f"after weights perhaps how their updates are rounded: weights:{', weights:'.join(ROUNDINGS)}."
             )
         names.append(name)

@@ -120,7 +120,7 @@ def check_dense(program: StepProgram) -> None:
     """
     if not any(connection.kind == "dense" for connection in program.connections):
         raise NothingRoundedError(
-            f"{program.name!r} has no dense connection, and only weights of dense connections are rounded; leave precision out."
+            f"{program.name!r} has no dense connection, but only weights of dense connections are rounded; leave precision out."
         )
 
 

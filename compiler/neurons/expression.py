@@ -1,4 +1,4 @@
-"""The expression language of neuron equations: one immutable tree, on one page.
+"""The expression language of neuron equations, as an immutable tree.
 
 ::
 
@@ -126,7 +126,7 @@ def parse_assignments(text: str) -> tuple[Assignment, ...]:
     try:
         module = ast.parse("\n".join(lines), mode="exec")
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise EquationError(f"the equations cannot be read: {error}. Write one 'name = expression' a line.") from None
+        raise EquationError(f"the equations cannot be read: {error}. Write one 'name = expression' per line.") from None
     found: list[Assignment] = []
     for statement in module.body:
         match statement:
@@ -149,7 +149,7 @@ def parse_expression(text: str) -> Expression:
 
 def _name(name: str) -> str:
     if "__" in name or not name.isascii():
-        raise EquationError(f"the name {name!r} cannot be used: names are ASCII and hold no double underscore.")
+        raise EquationError(f"the name {name!r} cannot be used: names must be ASCII without double underscores.")
     return name
 
 
@@ -176,7 +176,7 @@ def _from_ast(node: ast.expr, depth: int) -> Expression:
         case ast.Call(func=ast.Name(id=name)) if name in FUNCTIONS:
             raise EquationError(f"the arguments of '{name}' are given in order, without names.")
         case ast.Call(func=ast.Name(id=name)):
-            raise EquationError(f"the function '{name}' is not known; known are {', '.join(FUNCTIONS)}.")
+            raise EquationError(f"the function '{name}' is not known; the known ones are {', '.join(FUNCTIONS)}.")
         case _:
             pass
     raise EquationError(f"{_excerpt(node)} is not allowed in equations.")

@@ -41,7 +41,7 @@ class Kernel:
         recompute them.
     backward
         Reads ``s*``, ``s*_prev`` of `history`, `saved`, ``a*``, and the incoming ``d_o*`` (this step's outputs) and ``d_s*``
-        (the states, from the step after); assigns ``d_s*_prev``, ``d_i*`` and, for `learnable`, ``d_a*``
+        (the states, from the following step); assigns ``d_s*_prev``, ``d_i*`` and, for `learnable`, ``d_a*``
         (one value per neuron and sample; the backend sums over samples, and over neurons for a scalar; an assigned
         constant, such as the 0 of an input that is not read, stands for all of them). Forward values that it
         recomputes keep their forward names, including an ``s*`` outside `history`.

@@ -20,7 +20,7 @@ class NeuronModel:
     Parameters
     ----------
     name
-        Name in reports ("LIF"); two models may share it, equality is by value.
+        Name in reports ("LIF"); several models may have the same name, because models are compared by value.
     inputs
         Input ports; the currents at a port are summed. The first is the default port.
     states

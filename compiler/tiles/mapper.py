@@ -39,7 +39,7 @@ CLOSE: Final = 1.05
 RIVAL_MARGIN: Final = 1.01
 """Local search is skipped if the placement of another plan is slower by this factor than it is in that plan."""
 OF_PROGRAM: Final = ("network", "schedule", "estimated")
-"""Fields of a request that follow from the program alone."""
+"""Fields of a request that depend only on the program."""
 
 
 def make_plan(

@@ -28,10 +28,10 @@ LEVELS = {
 }
 ERRORS = """# Errors
 
-For users who met an error code: this page lists all codes and their meaning.
+For users who encounter an error code: this page lists all codes and their meaning.
 
-Every error that a user can repair has a class of its own and a code that never changes. The command line prints it as one line on stderr,
-`error: SNNC-E111: …`, and exits with 2 (with 3 where a tool is missing from the machine). Programs catch `snnc.SnncError` or one of its
+Every error that a user can repair has its own class and a code that never changes. The command line prints it as one line on stderr,
+`error: SNNC-E111: …`, and exits with 2 (with 3 if a tool is missing from the machine). Programs catch `snnc.SnncError` or one of its
 subclasses. The message says what is wrong, where, the numbers, and what helps. `SNNC_DEBUG=1` adds a traceback.
 
 This page is written by `make_reference.py`; a test compares it with the classes.

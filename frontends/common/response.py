@@ -31,7 +31,7 @@ class NotLinearError(Exception):
 
 @dataclass(eq=False)
 class Oracle:
-    """Decides spikes: equal arguments get equal answers, a new argument gets the next bit of `pattern`."""
+    """Decides spikes: equal arguments get equal answers, and a new argument gets the next bit of `pattern`."""
 
     pattern: int
     answers: list[tuple[str, Form, Array]] = field(default_factory=list)

@@ -114,7 +114,7 @@ def export_evaluated(module: Any, examples: Mapping[str, npt.ArrayLike], folder:
     missing = [name for name in names if name not in examples]
     if missing:
         names_given = ", ".join(examples) or "nothing"
-        raise TorchModuleError(f"{type(module).__name__}.forward takes {', '.join(missing)}, and the sample data hold {names_given}.")
+        raise TorchModuleError(f"{type(module).__name__}.forward takes {', '.join(missing)}, but the sample data hold {names_given}.")
     arguments = tuple(torch.as_tensor(np.asarray(examples[name], np.float32)) for name in names)
     title = type(module).__name__
     file = folder / f"{title}.onnx"

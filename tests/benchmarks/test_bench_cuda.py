@@ -15,7 +15,7 @@ from snnc.benchmarks.cpu import process
 from snnc.benchmarks.cpu.network import network
 from snnc.benchmarks.cpu.rows import ratios_by_turn
 from snnc.benchmarks.cpu.workloads import ConvLayer, DenseLayer, Workload, workloads
-from snnc.benchmarks.cuda import command, gpu, paper, paper_step
+from snnc.benchmarks.cuda import command, gpu, paper, paper_step, predicted
 from snnc.benchmarks.cuda.bound import bound, neurons, parameters, products, table
 from snnc.benchmarks.cuda.entries import CUDA_ENTRIES
 from snnc.benchmarks.cuda.preparation import PreparedFiles
@@ -211,6 +211,13 @@ def test_what_cannot_be_measured_is_one_coded_line(capsys, arguments):
     assert capsys.readouterr().err.startswith("error: SNNC-E545: ")
 
 
+def test_the_documented_predictions_are_those_of_the_launches():
+    page = (Path(__file__).parents[2] / "docs/explanation/gpu-bounds.md").read_text()
+    found = predicted.lines()
+    assert len(found) == 2 + len(predicted.PEERS)
+    assert [line for line in found if line not in page] == []
+
+
 # ---- the paper's networks ---------------------------------------------------------------------------------------------
 
 PREDICTED = {"fits": True, "step_ms": 1.3, "steps": 100, "batch": 48, "ipus": 1, "target": "gc200"}
@@ -222,13 +229,15 @@ def test_predicted_and_measured_have_columns_of_their_own(monkeypatch, no_gpu, t
     (row,) = json.loads((tmp_path / "rows.json").read_text())["rows"]
     assert [(one["kind"], one["target"], one["ms"]) for one in row["ipu"]] == [("predicted", "gc200", 1.3), ("predicted", "bow", 1.3)]
     assert row["log"] == {"kind": "measured", "by": "its authors", "ms": 4.0}
+    own = row["gpu_predicted"]
+    assert (own["kind"], own["target"], own["steps"]) == ("predicted", "NVIDIA H100 SXM", 100)
+    assert 0 < own["ms"] < 100
     assert row["gpu"]["kind"] == "not measured"
     assert row["gpu"]["reason"].startswith("no GPU: there is no CUDA driver")
     head, first, *rest = capsys.readouterr().out.splitlines()
-    assert [head.index(name) for name in ("IPU ms, predicted", "IPU ms, log", "GPU ms, measured")] == sorted(
-        head.index(name) for name in ("IPU ms, predicted", "IPU ms, log", "GPU ms, measured")
-    )
-    assert first.split()[-4:] == ["1.3", "4", "not", "measured"]
+    places = [head.index(name) for name in ("IPU ms, predicted", "IPU ms, log", "GPU ms, predicted", "GPU ms, measured")]
+    assert places == sorted(places)
+    assert first.split()[-5:] == ["1.3", "4", f"{own['ms']:.4g}", "not", "measured"]
     assert any(line.startswith("GPU: not measured: no GPU") for line in rest)
 
 

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 
 import numpy as np
 import pytest
@@ -10,12 +11,12 @@ import snnc
 from snnc.benchmarks.log import logged_runs
 from snnc.benchmarks.nets import benchmark, on_chips
 from snnc.benchmarks.reproduce import claims, command
-from snnc.benchmarks.reproduce.chart import _linear
+from snnc.benchmarks.reproduce.chart import _linear, draw
 from snnc.benchmarks.reproduce.claims import CLAIMS, verdicts
 from snnc.benchmarks.reproduce.command import chosen_figures, reproduce
 from snnc.benchmarks.reproduce.emulated import emulate_small
 from snnc.benchmarks.reproduce.energy import energies, moved_words, processor_joules, product_joules, synaptic_work
-from snnc.benchmarks.reproduce.figure import Row
+from snnc.benchmarks.reproduce.figure import Figure, Point, Row
 from snnc.benchmarks.reproduce.figures import FIGURES, efficiency, population_codes, precision, scaling, strong_scaling
 from snnc.benchmarks.reproduce.figures.neuron_models import neuron_row
 from snnc.benchmarks.reproduce.figures.plans import dense_bound, plan_row
@@ -148,6 +149,14 @@ def test_half_precision_must_save_time(half, answer):
     assert "0.60 to 0.60 x the memory" in answer_to("precision", found)["why"]
 
 
+@pytest.mark.parametrize(("rate", "answer"), [(16_000.0, "not reproduced"), (55_000.0, "predicted")])
+def test_a_predicted_throughput_far_below_the_published_one_does_not_reproduce_it(rate, answer):
+    found = {neuron_row("Leaky", 128).key: {"samples_per_s": rate, "step_ms": 1.0}}
+    (claim,) = (claim for claim in verdicts(found) if claim["figure"] == "neuron-models" and "60,000" in claim["says"])
+    assert claim["answer"] == answer
+    assert f"{rate / 60_000:.2f} x" in claim["why"]
+
+
 def test_efficiency_is_the_first_step_over_each_step():
     rows = {x: scaling.NET.format(x, 2) for x in (1, 4, 16)}
     found = {plan_row(net).key: planned(plan_row(net), ms) for net, ms in zip(rows.values(), (2.0, 2.5, 4.0), strict=True)}
@@ -170,6 +179,15 @@ def test_figures_of_stored_results_have_points_device_date_and_commit(figure):
     assert points
     assert found.rows(False) == ()
     assert all(p.kind == "measured" and "AMD EPYC" in p.note and "2026-" in p.note and "commit" in p.note for p in points)
+
+
+def test_ratios_lie_between_their_extremes_under_changed_coefficients():
+    (found,) = chosen_figures("sensitivity")
+    places = {}
+    for point in found.points({}):
+        places.setdefault(point.x, []).append(point.y)
+    assert len(places) >= 5
+    assert all(least < base < most for base, least, most in places.values())
 
 
 def test_a_tile_map_draws_every_tile_of_the_machine():
@@ -201,6 +219,43 @@ def test_an_axis_that_need_not_begin_at_zero_shows_small_differences():
     assert whole.ticks[0][1] == "0"
     assert near.ticks[0][1] == "90"
     assert near.place(96.0) - near.place(90.0) > 5 * (whole.place(96.0) - whole.place(90.0))
+
+
+def drawing(points, **more):
+    return draw(Figure("f", "2311.04386", "Title", "", "x", "y", lambda quick: (), lambda results: (), **more), points)
+
+
+def test_each_kind_has_its_own_mark_and_dashes():
+    kinds = ("predicted", "emulated", "measured", "published")
+    drawings = [drawing([Point(f"a ({kind})", kind, 1.0, 2.0), Point(f"a ({kind})", kind, 2.0, 4.0)]) for kind in kinds]
+    marks = [set(re.findall(r' d="([^"]*)"', text)) for text in drawings]
+    assert [len(found) for found in marks] == [1] * 4
+    assert len(set.union(*marks)) == 4
+    assert len({re.search(r"stroke-dasharray=.([^\"]*)", text).group(1) if "dasharray" in text else "" for text in drawings}) == 4
+
+
+def test_series_stand_beside_each_other_on_an_axis_of_names():
+    text = drawing([Point("a (predicted)", "predicted", "net", 1.0), Point("b (measured)", "measured", "net", 1.0)])
+    places = re.findall(r"translate\(([0-9.]+) ([0-9.]+)\)[^>]*><title>", text)
+    assert len({x for x, _ in places}) == 2
+    assert len({y for _, y in places}) == 1
+
+
+def test_stacked_bars_lie_one_above_the_other():
+    points = [Point(f"{name} (predicted)", "predicted", "net", size) for name, size in (("weights", 30.0), ("code", 10.0))]
+    text = drawing(points, log_y=False, stacked=True)
+    bars = [tuple(map(float, found)) for found in re.findall(r'<rect x="[0-9.]+" y="([0-9.]+)" width="[0-9.]+" height="([0-9.]+)"', text)]
+    (low_y, low_height), (high_y, high_height) = bars
+    assert low_height == pytest.approx(3 * high_height, abs=0.3)
+    assert high_y + high_height == pytest.approx(low_y, abs=0.2)
+
+
+def test_long_names_are_slanted_and_the_legend_is_below_them():
+    short, long = (drawing([Point("a (predicted)", "predicted", name + str(n), 1.0) for n in range(4)]) for name in ("w", "w" * 40))
+    assert "rotate(-20)" not in short
+    assert "rotate(-20)" in long
+    height = [float(re.search(r'height="([0-9.]+)"', text).group(1)) for text in (short, long)]
+    assert height[1] > height[0] + 0.34 * 6.6 * 40 - 10
 
 
 def test_weak_scaling_is_the_ratio_of_two_predicted_steps():

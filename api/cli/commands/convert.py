@@ -97,7 +97,7 @@ def writer_for(output: Path, dt: float | None, form: str | None = None) -> Calla
                 raise OptionValueError(f"--form is {form!r}; it must be one of {', '.join(get_args(Form))}.")
             return partial(write_onnx, form=cast("Form", form or "plain"))
         case ".nir" if form is not None:
-            raise OptionValueError(f"--form {form} is for ONNX files, and {str(output)!r} is NIR; leave it out.")
+            raise OptionValueError(f"--form {form} is for ONNX files, but {str(output)!r} is NIR; leave it out.")
         case ".nir":
             return _nir_writer(dt)
         case suffix:

@@ -68,7 +68,7 @@ def index_of(path: Path) -> AedatIndex:
             if size < 1 or capacity < 0 or not 0 <= number <= capacity:
                 raise damaged(path, at, f"a packet declares {number} of {capacity} events of {size} bytes")
             if stream.tell() + size * capacity > end:
-                raise damaged(path, at, f"a packet declares {size * capacity:,} bytes, and the file has {end - stream.tell():,} more")
+                raise damaged(path, at, f"a packet declares {size * capacity:,} bytes, but the file has {end - stream.tell():,} more")
             if head["kind"] == _POLARITY and number:
                 if size != _EVENT.itemsize:
                     raise damaged(path, at, f"a polarity event has {size} bytes, not {_EVENT.itemsize}")

@@ -56,7 +56,7 @@ def check_memory(count: int, path: Path, what: str) -> None:
     """
     there = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     if count > there:
-        raise MemoryShortError(f"{what} of {str(path)!r} is {count:,} bytes, and this machine has {there:,}.")
+        raise MemoryShortError(f"{what} of {str(path)!r} is {count:,} bytes, but this machine has {there:,}.")
 
 
 def damaged(path: Path, at: int, reason: str) -> DataFormatError:

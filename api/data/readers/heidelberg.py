@@ -175,5 +175,5 @@ def _sample(source: HeidelbergFile, number: int, when: Any, where: Any, label: i
     if len(where) and not (where.min() >= 0 and where.max() < CHANNELS):
         raise bad(f"event {int(np.argmax((where < 0) | (where >= CHANNELS)))} has the unit {where.max()}, and there are {CHANNELS}")
     if not 0 <= label < source.classes:
-        raise bad(f"its label is {label}, and there are {source.classes} classes")
+        raise bad(f"its label is {label}, but there are {source.classes} classes")
     return Aer(times, where.astype(np.int64), (CHANNELS,))

@@ -56,7 +56,7 @@ class VlenRows:
         begin, size = int(self.begin[number]), int(self.size[number])
         data = os.pread(file, size, begin)
         if len(data) != size:
-            raise EOFError(f"the file ends at byte {begin + len(data)}, and the row at {begin + size}")
+            raise EOFError(f"the file ends at byte {begin + len(data)}, but the row ends at {begin + size}")
         return np.frombuffer(data, self.kind)
 
 

@@ -10,21 +10,28 @@ import numpy as np
 
 from snnc.compiler.ir.plan_json import runs
 
-
+FEW_RUNS: Final = 64
+"""Number of runs up to which text is as short as base64."""
 MOST_LISTED: Final = 256
-"""Different values that a byte tells apart."""
+"""Maximum number of different values that one byte can distinguish."""
 
 
 def pack(values: Iterable[Any] | np.ndarray[Any, Any]) -> dict[str, Any]:
-    """Encode whole numbers exactly, in the shortest of these forms.
+    """Encode whole numbers exactly, in a short one of these forms.
 
-    ``{"runs": [value, times, …]}``; ``{"of": [values], "u8": base64}``, places in a list of at most 256 values, as the bytes of tiles with
-    equal shares of a layer are; ``{"i32": base64}``; ``{"f64": base64}``.
+    ``{"runs": [value, times, …]}``; ``{"each": …, "times": …}``, many runs, both encoded again; ``{"of": [values], "u8": base64}``, places
+    in a list of at most 256 values; ``{"i32": base64}``; ``{"f64": base64}``.
     """
     array = np.asarray(values)
-    changes = int((np.diff(array) != 0).sum()) + 1 if array.size else 0
-    if changes * 3 < array.size or array.size < 8:
+    starts = np.flatnonzero(np.diff(array, prepend=array[:1] - 1) != 0) if array.size else np.zeros(0, dtype=np.int64)
+    if starts.size <= FEW_RUNS and (starts.size * 3 < array.size or array.size < 8):
         return {"runs": runs(array.tolist())}
+    if starts.size * 2 < array.size:
+        return {"each": _dense(array[starts]), "times": _dense(np.diff(starts, append=array.size))}
+    return _dense(array)
+
+
+def _dense(array: np.ndarray[Any, Any]) -> dict[str, Any]:
     found, places = np.unique(array, return_inverse=True)
     if found.size <= MOST_LISTED and 2 * found.size < array.size:
         return {"of": found.tolist(), **pack_bytes(places)}

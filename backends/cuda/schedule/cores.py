@@ -8,15 +8,18 @@ from dataclasses import dataclass
 
 _SHARED = 232448
 _CLOCK = 1.66e9
+MOST_NEURONS = 2048
+"""Neurons whose weights find room on a card, in teams that reach each other over memory."""
 
 
 @dataclass(frozen=True)
-class _Shape:
-    """A shape on tensor cores (`groups` of 8 samples) or in float32 (0: one sample)."""
+class CoreShape:
+    """A shape on tensor cores (`groups` of 8 samples) or in float32 (0: one sample); `over_memory`: its blocks are no cluster."""
 
     blocks: int
     groups: int
     warps: int
+    over_memory: bool = False
 
 
 def core_seconds(neurons: int, batch: int, steps: int, *, back: bool, parts: int) -> float:
@@ -29,26 +32,29 @@ def core_seconds(neurons: int, batch: int, steps: int, *, back: bool, parts: int
     back
         Whether this is the backward pass.
     parts
-        Numbers of 16 bits that a weight is split into.
+        Number of 16-bit parts into which a weight is split.
     """
-    return min(_seconds(shape, neurons, batch, steps, back, parts) for shape in _shapes(neurons, parts))
+    return min(shape_seconds(shape, neurons, batch, steps, back=back, parts=parts) for shape in _shapes(neurons, parts))
 
 
-def _shapes(neurons: int, parts: int) -> Iterator[_Shape]:
+def _shapes(neurons: int, parts: int) -> Iterator[CoreShape]:
     words = math.ceil(neurons / 32)
     if words <= 4:
         if parts > 1:
-            yield _Shape(1, 0, 8)
-        yield _Shape(1, 1, 8 if words <= 2 else 16)
+            yield CoreShape(1, 0, 8)
+        yield CoreShape(1, 1, 8 if words <= 2 else 16)
     elif words <= 8:
-        yield from (_Shape(8, 1, 8), _Shape(1, 1, 16))
+        yield from (CoreShape(8, 1, 8), CoreShape(1, 1, 16))
     elif words <= 16:
-        yield _Shape(8, 1, 16)
+        yield CoreShape(8, 1, 16)
+    elif words <= 32:
+        yield from (CoreShape(16, 1, 16), CoreShape(16, 2, 16))
     else:
-        yield from (_Shape(16, 1, 16), _Shape(16, 2, 16))
+        yield CoreShape(words, 1, 16, over_memory=True)
 
 
-def _seconds(shape: _Shape, neurons: int, batch: int, steps: int, back: bool, parts: int) -> float:
+def shape_seconds(shape: CoreShape, neurons: int, batch: int, steps: int, *, back: bool, parts: int) -> float:
+    """Return the seconds of a shape; see :func:`core_seconds`."""
     words, samples = math.ceil(neurons / 32), 8 * shape.groups or 1
     chunks = math.ceil(words / shape.blocks)
     own = 32 * chunks
@@ -69,9 +75,9 @@ def _seconds(shape: _Shape, neurons: int, batch: int, steps: int, back: bool, pa
         products, read = chunks * inputs / shape.warps * shape.warps * 32 / 128, 2.0 * shape.warps * own
         shared, first, extra = 4.0 * shape.warps * own, (120 if back else 30), 60
     sent = shape.blocks * chunks * samples * ((16 * parts if shape.groups else 32) * 4 if back else 4)
-    exchange = 60 if shape.blocks == 1 else 270 + 0.028 * sent
+    exchange = 1840 + sent / 30 if shape.over_memory else 60 if shape.blocks == 1 else 270 + 0.028 * sent
     clusters, each = math.ceil(batch / samples), max(1, min(512 // (32 * shape.warps), int(_SHARED / (shared + 1024))))
-    one = _at_once(shape.blocks)
+    each, one = (1, max(1, 132 // shape.blocks)) if shape.over_memory else (each, _at_once(shape.blocks))
     rounds = math.ceil(clusters / (one * each))
     resident = min(each, math.ceil(min(clusters, one * each) / one))
     work = max(products, read / 32) * resident
@@ -94,5 +100,5 @@ def _tile_groups(tiles: int, words: int, warps: int, own: int, back: bool, parts
 
 
 def _at_once(blocks: int) -> int:
-    """Clusters that an H100 holds at once."""
+    """Number of clusters that run at once on an H100."""
     return {1: 132, 2: 66, 4: 30, 8: 15}.get(blocks, 7)

@@ -31,6 +31,11 @@ _MOST: Final = 2**48
 TILE: Final = 128
 NARROW: Final = 32
 """Rows and columns of a block's tile of a product, and its columns if the product has few."""
+SPIKE_PARTS: Final = 2
+"""Products that a gradient of float32 takes if its source is spikes: these are exact, and only deltas are split."""
+_PROCESSORS: Final = 132
+_MOST_SLICES: Final = 128
+_DEPTH: Final = 32
 
 
 @dataclass(frozen=True)
@@ -53,8 +58,9 @@ class Launch:
         Number of 16-bit products that replace a float32 product.
     neurons, levels
         For a walk, a core or a feedback: its neurons, and barriers per step.
-    weights
-        Multiplications per step and sample that remain in the time loop.
+    weights, listed
+        Of a feedback: weights that a step reads for each sample or tile, and those that lists of spikes choose from; ``depth`` is then the
+        largest number of inputs of a neuron whose weights are all read.
     """
 
     kind: Kind
@@ -69,6 +75,7 @@ class Launch:
     neurons: int = 0
     levels: int = 0
     weights: int = 0
+    listed: int = 0
 
     def to_data(self) -> dict[str, Any]:
         """Return it as JSON types."""
@@ -105,6 +112,20 @@ def columns_of_tile(width: int) -> int:
     return NARROW if width <= NARROW else TILE
 
 
+def slice_rows(rows: int, inputs: int, outputs: int) -> int:
+    """Rows of a slice of a dense weight's gradient, as ``whole_slice_rows`` of ``whole_products.cu`` finds them on any device."""
+    rows, step = max(rows, 1), 350 if outputs <= NARROW else 1100
+    tiles = -(-inputs // TILE) * -(-outputs // columns_of_tile(outputs))
+    best, fewest = rows, math.inf
+    for slices in range(1, _MOST_SLICES + 1):
+        length = filled(-(-rows // slices), _DEPTH)
+        count = -(-rows // length)
+        clocks = -(-tiles * count // _PROCESSORS) * (length // _DEPTH * step + 3000) + 8 * count * inputs * outputs / (10 * _PROCESSORS)
+        if clocks < fewest:
+            best, fewest = length, clocks
+    return best
+
+
 class Launches:
     """Describes operations as launches.
 
@@ -139,7 +160,7 @@ class Launches:
         if isinstance(op, DenseWeightGradient):
             inputs, outputs = self._steps.storage.size(op.source.buffer), self._steps.storage.size(op.target)
             row = self._row_bytes(op.source.buffer) + FLOAT * outputs
-            parts = 2 if self._steps.spikes(op.source.buffer) else 3
+            parts = SPIKE_PARTS if self._steps.spikes(op.source.buffer) else 3
             return Launch(
                 "product", "gradient", self._connection(op.connection), row, FLOAT * inputs * outputs, inputs, outputs, parts=parts
             )

@@ -250,10 +250,11 @@ class LaunchPlan:
 
     def _teams(self, feedback: Feedback, way: Way) -> Launch:
         work, labels = self._work(feedback), [self._steps.population(p).label for p in feedback.populations]
-        weights = work["listed"] + work["valued"] if way == "forward" else work["back"]
+        kind, listed = ("valued", work["listed"]) if way == "forward" else ("back", 0)
         bytes_ = sum(self._walked_bytes(p) for p in feedback.populations)
         neurons = sum(self._steps.neurons(p) for p in feedback.populations)
-        return Launch("feedback", way, ", ".join(labels), bytes_, neurons=neurons, levels=work["levels"], weights=weights)
+        sizes = {"depth": work[f"{kind}_rows"], "weights": work[kind], "listed": listed}
+        return Launch("feedback", way, ", ".join(labels), bytes_, neurons=neurons, levels=work["levels"], **sizes)
 
     def _walked_bytes(self, population: str) -> int:
         """Bytes of a row: sums in, and histories or deltas out (or in, on the way back)."""

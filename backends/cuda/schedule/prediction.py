@@ -7,8 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from snnc.backends.cuda.schedule.cores import core_seconds
-from snnc.backends.cuda.schedule.launches import Launch, columns_of_tile, filled, read_launches
+from snnc.backends.cuda.schedule.cores import MOST_NEURONS, core_seconds
+from snnc.backends.cuda.schedule.launches import NARROW, SPIKE_PARTS, Launch, columns_of_tile, filled, read_launches, slice_rows
+from snnc.backends.cuda.schedule.teams import TeamWork, team_seconds
+from snnc.compiler.ir.arrays.sizes import FLOAT
 
 
 @dataclass(frozen=True)
@@ -23,14 +25,16 @@ class Card:
         Multiprocessors, and cycles per second of them.
     memory
         Bytes per second that kernels read and write, added up.
-    product, convolution, convolution_gradient
-        Multiplications of fragments that kernels reach, per second and multiprocessor.
+    product, group_product, convolution, convolution_gradient
+        Multiplications of fragments that kernels reach, per second and multiprocessor; ``group_product``: those of groups of four warps.
+    tile
+        Seconds of a product's tile besides its multiplications: its first copies, its results.
     gathered
         Numbers per second that all multiprocessors gather into the fragments of a convolution.
     table
         Bytes per second that connections with tables read and write.
-    launch, step, barrier
-        Seconds of a kernel's start and end inside a graph, of a neuron's step in a walk, and of a barrier over blocks.
+    launch, step
+        Seconds of a kernel's start and end inside a graph, and of a neuron's step in a walk.
     host
         Seconds of a training step during which the device waits for the host.
     """
@@ -40,13 +44,14 @@ class Card:
     clock: float
     memory: float
     product: float
+    group_product: float
+    tile: float
     convolution: float
     convolution_gradient: float
     gathered: float
     table: float
     launch: float
     step: float
-    barrier: float
     host: float
 
 
@@ -56,18 +61,20 @@ H100: Final = Card(
     clock=1.755e9,
     memory=2.5e12,
     product=0.5 * 1213 * 1.755e9,
+    group_product=0.6 * 2048 * 1.755e9,
+    tile=1.7e-6,
     convolution=0.88e12,
     convolution_gradient=0.32e12,
     gathered=0.75e12,
     table=1.2e12,
     launch=2.5e-6,
     step=0.08e-6,
-    barrier=1.3e-6,
     host=60e-6,
 )
-"""Measured on one H100 on 2026-11-23: 1,213 multiplications of bfloat16 per cycle and multiprocessor from registers, of which products
-are assumed to reach half; barriers; launches in a graph (0.9 us, and the end of a kernel); convolutions and tables. Assumed: the share
-of memory's 3.0 TB/s, a step of a walk, and the host."""
+"""Measured on one H100 on 2026-11-23: 1,213 multiplications of bfloat16 per cycle and multiprocessor from registers; launches
+in a graph (0.9 us, and the end of a kernel); convolutions and tables. Assumed: that products reach half of this rate, and by groups of
+warps 0.6 of the 2,048 of the data sheet (a prototype's products of W1 at B = 1024 and of W2 took 0.68 to 0.84); a tile's 3,000 cycles
+besides; the share of memory's 3.0 TB/s; a step of a walk; the host."""
 
 
 @dataclass(frozen=True)
@@ -146,12 +153,15 @@ def _predicted(launch: Launch, steps: int, batch: int, card: Card) -> Predicted:
                 "memory": bytes_,
                 "steps": steps * card.step * math.ceil(batch * filled(launch.neurons, 32) / (card.processors * 2048)),
             }
+        case "core" if launch.neurons > MOST_NEURONS:
+            every, back = launch.neurons**2, launch.way == "backward"
+            team = TeamWork(1, launch.neurons, 0 if back else every, every if back else 0, launch.neurons if back else 0)
+            bounds = {"steps": team_seconds(team, batch, steps)}
         case "core":
             bounds = {"steps": core_seconds(launch.neurons, batch, steps, back=launch.way == "backward", parts=launch.parts)}
         case "feedback":
-            # Weights are read out of L2 at 30 bytes per cycle and multiprocessor, once for eight samples.
-            weights = 4 * launch.weights * math.ceil(batch / 8) / (30 * card.clock * card.processors)
-            bounds = {"barriers": steps * launch.levels * card.barrier, "weights": steps * weights}
+            team = TeamWork(launch.levels, launch.neurons, launch.listed, launch.weights, launch.depth)
+            bounds = {"steps": team_seconds(team, batch, steps)}
         case _:
             bounds = {"memory": bytes_}
     by = max(bounds, key=lambda name: bounds[name])
@@ -161,8 +171,14 @@ def _predicted(launch: Launch, steps: int, batch: int, card: Card) -> Predicted:
 def _product(launch: Launch, rows: int, card: Card) -> float:
     """Seconds of a product's tiles, in whole rounds over the multiprocessors; those of a gradient are cut into slices that fill them."""
     across = columns_of_tile(launch.width)
+    # A gradient whose source is numbers has parts of both factors in shared memory: single warps multiply.
+    groups = across > NARROW and (launch.way != "gradient" or launch.parts == SPIKE_PARTS)
+    rate, beside = (card.group_product, card.tile) if groups else (card.product, 0.0)
     if launch.way == "gradient":
-        work = rows * filled(launch.depth, 128) * filled(launch.width, across) * launch.parts
-        return work / (card.product * card.processors)
+        length = slice_rows(rows, launch.depth, launch.width)
+        slices, numbers = math.ceil(rows / length), launch.depth * launch.width
+        rounds = math.ceil(math.ceil(launch.depth / 128) * math.ceil(launch.width / across) * slices / card.processors)
+        # Slices are written here, and read by the update.
+        return rounds * (length * 128 * across * launch.parts / rate + beside) + 2 * FLOAT * slices * numbers / card.memory
     rounds = math.ceil(math.ceil(rows / 128) * math.ceil(launch.width / across) / card.processors)
-    return rounds * 128 * across * filled(launch.depth, 32) * launch.parts / card.product
+    return rounds * (128 * across * filled(launch.depth, 32) * launch.parts / rate + beside)

@@ -18,7 +18,7 @@ using Sizes = std::vector<std::size_t>;
 /// One tensor for each group, stacked.
 template <class Make> Tensor stacked(std::size_t groups, Make make) {
   if (groups == 0)
-    throw poputil::poplibs_error("a tensor of no groups");
+    throw poputil::poplibs_error("slices of no groups, or at no offsets");
   std::vector<Tensor> parts;
   for (std::size_t g = 0; g < groups; ++g)
     parts.push_back(make(g).expand({0}));
@@ -33,6 +33,12 @@ void requireGroups(const std::string &what, const Tensor &t, const std::vector<T
 }
 
 } // namespace
+
+Tensor multiSlice(Graph &graph, const Tensor &t, poplar::ArrayRef<unsigned> offsets, std::size_t dim, Sequence &prog, const DebugContext &context,
+                  const OptionFlags &) {
+  const auto slice = [&](std::size_t i) { return t.slice(offsets[i], offsets[i] + std::size_t(1), unsigned(dim)); };
+  return duplicate(graph, stacked(offsets.size(), slice), prog, contextName(context, "multiSlice"));
+}
 
 Tensor createGroupedSliceableTensor(Graph &graph, const poplar::Type &type, std::size_t groupSize, const Sizes &shape, const Sizes &dims,
                                     const Sizes &sizes, const SlicePlan &plan, const OptionFlags &options, const DebugContext &context) {

@@ -90,7 +90,7 @@ def _weight(net: PoplarNetwork, connection: ConnectionInfo, name: str, learned: 
 
 
 def add_parameters(net: PoplarNetwork, assembly: Assembly) -> None:
-    """Add everything that belongs to parameters."""
+    """Add the variables, copies and updates of all parameters."""
     for placed in placed_parameters(net):
         _variables(assembly, placed)
         if placed.learned:

@@ -108,7 +108,7 @@ class PoplarExecutor:
         ipus = max(blocks, default=0) + 1
         if ipus < self._emulator.ipus:
             operation_ipus = self._emulator.ipus
-            raise Error(f"the model uses {ipus} IPUs, and its custom operation the tiles of {operation_ipus}; put a block on the last one")
+            raise Error(f"the model uses {ipus} IPUs, but its custom operation the tiles of {operation_ipus}; put a block on the last one")
         if ipus & (ipus - 1) and not options.round_up:
             raise Error(f"the model uses {ipus} IPUs; their number must be a power of two; call autoRoundNumIPUs(True) to round it up")
         if len(blocks) < 2 or not options.strategy.pipelined:

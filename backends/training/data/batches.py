@@ -42,7 +42,7 @@ class Batch:
 
 
 class TrainingData(Protocol):
-    """The source of a training's batches.
+    """The source of a training run's batches.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ class TrainingData(Protocol):
     samples, batches
         Samples, and batches of an epoch; 0: unknown before the data are read.
     digest
-        Identifies the data, as far as they are known before they are read; a resumed training must have the same.
+        Identifies the data, as far as they are known before they are read; a resumed training run must have the same.
     agreed
         Properties that processes that train together must share, besides the labels.
     labels
@@ -224,8 +224,8 @@ class DataSetBatches:
         for number, (inputs, targets) in enumerate(self.data.batches(self.plan.batch, order=order, epoch=epoch), 1):
             batch = loaded(self.inputs, *self.inputs.labelled_batch(inputs, targets), in_time=True)
             if number > len(sizes) or batch.count != sizes[number - 1]:
-                wanted = f"{sizes[number - 1]} samples were asked for" if number <= len(sizes) else f"{len(sizes)} batches were asked for"
-                raise BatchesError(f"batch {number} of the {type(self.data).__name__} has {batch.count} samples, and {wanted}.")
+                wanted = f"{sizes[number - 1]} samples were requested" if number <= len(sizes) else f"{len(sizes)} batches were requested"
+                raise BatchesError(f"batch {number} of the {type(self.data).__name__} has {batch.count} samples, but {wanted}.")
             yield batch
         if number != len(sizes):
             raise BatchesError(f"the {type(self.data).__name__} gave {number} batches in epoch {epoch}; {len(sizes)} were requested.")

@@ -19,9 +19,9 @@ from snnc.backends.training.plan import BatchSchedule
 
 
 class StreamBatches:
-    """Batches ``(x, y)`` in the order in which they come; see :class:`~snnc.backends.training.data.batches.TrainingData`.
+    """Batches ``(x, y)`` in the order of the stream; see :class:`~snnc.backends.training.data.batches.TrainingData`.
 
-    A resumed training iterates the stopped epoch again and skips the batches that are already trained. It compares their labels, so a
+    A resumed training run iterates the stopped epoch again and skips the batches that are already trained. It compares their labels, so a
     stream that does not repeat the same batches is detected.
 
     Parameters
@@ -43,7 +43,7 @@ class StreamBatches:
     def __init__(self, inputs: ProgramInputs, found: Iterable[Any], plan: BatchSchedule, size: int | None) -> None:
         if isinstance(found, Iterator) and plan.epochs > 1:
             raise BatchesError(
-                f"epochs is {plan.epochs}, and a {type(found).__name__} yields its batches once; give an iterable that can be repeated, "
+                f"epochs is {plan.epochs}, but a {type(found).__name__} yields its batches once; give an iterable that can be repeated, "
                 "such as a DataLoader or a list, or call fit with epochs=1 and a new iterator for each epoch."
             )
         self.inputs = inputs
@@ -65,7 +65,7 @@ class StreamBatches:
         passed = [batch for _, batch in zip(range(done), follows, strict=False)]
         if done and (len(passed) < done or passed[-1].seen != seen):
             raise ResumeError(
-                f"the {type(self._found).__name__} does not repeat the {done} batches of epoch {epoch + 1} that the stopped training had: "
+                f"the {type(self._found).__name__} does not repeat the {done} batches of epoch {epoch + 1} of the stopped training run: "
                 "give one that yields the same batches in every process, or a data set, whose order follows from a seed."
             )
         return [batch.count for batch in passed], follows
@@ -92,7 +92,7 @@ class StreamBatches:
         if self.dropped or count > size:
             wrong, at = (self.dropped, number - 1) if self.dropped else (count, number)
             raise BatchSizeError(
-                f"batch {at} has {wrong} samples, and the network was compiled for {size}; only the last one may be smaller "
+                f"batch {at} has {wrong} samples, but the network was compiled for {size}; only the last one may be smaller "
                 "(and is left out). Give batches of that size, or compile again with batch=…."
             )
         self.dropped = count
@@ -126,7 +126,7 @@ def check_stream(x: object, y: object, batch: int | None) -> None:
         raise LabelsMissingError("y is missing: give fit(x, y), or batches, pairs (x, y), from a DataLoader, a list or a generator.")
     if y is not None:
         raise LabelsMissingError(
-            f"y is given, and a {type(x).__name__} gives batches, pairs (x, y), that hold their labels; leave y out, or give x as an array."
+            f"y is given, but a {type(x).__name__} gives batches, pairs (x, y), that hold their labels; leave y out, or give x as an array."
         )
     if batch is not None:
         raise TrainingOptionError(f"batch is {batch}, and x yields batches already; leave batch out, or set it where the batches are made.")

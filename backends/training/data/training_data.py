@@ -53,7 +53,7 @@ def training_data(inputs: ProgramInputs, x: Trained, y: npt.ArrayLike | None, or
 
     if isinstance(x, BatchedData):
         if y is not None:
-            raise LabelsMissingError(f"y is given, and a {type(x).__name__} gives its own targets; leave y out.")
+            raise LabelsMissingError(f"y is given, but a {type(x).__name__} gives its own targets; leave y out.")
         if len(x) == 0:
             raise BatchesError("the data set has no samples.")
         chosen = plan(len(x))

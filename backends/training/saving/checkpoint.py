@@ -21,7 +21,7 @@ from snnc.compiler.files.durable import write_durably
 from snnc.compiler.ir.step_program import StepProgram
 
 PREFIX: Final = "training:"
-"""Prefix of a training's entries in a file of weights."""
+"""Prefix of the entries of a training run in a file of weights."""
 _LOSSES: Final = f"{PREFIX}losses"
 _VALIDATED: Final = f"{PREFIX}validated"
 _POSITION: Final = "training"
@@ -32,9 +32,9 @@ EVERY: Final = "5m"
 
 @dataclass(frozen=True)
 class Checkpoints:
-    """The file and the interval of a training's checkpoints.
+    """The file and the interval of a training run's checkpoints.
 
-    A training is saved when it begins, after every epoch, and when Ctrl-C or SIGTERM stop it, in one file, which is complete at any moment.
+    A training run is saved when it begins, after every epoch, and when Ctrl-C or SIGTERM stop it, in one file that is always complete.
 
     Attributes
     ----------
@@ -43,7 +43,7 @@ class Checkpoints:
     every
         Within an epoch, the time between two checkpoints: seconds, or ``"30s"``, ``"5m"``, ``"1h"``; 0 or ``"none"``: after epochs only.
     resume
-        Whether to continue from an existing file: the same call then ends with the same bits as an uninterrupted one.
+        Whether to continue from an existing file: the same call then gives exactly the result of an uninterrupted one.
     """
 
     path: str | os.PathLike[str]
@@ -76,7 +76,7 @@ def seconds_of(duration: float | str) -> float:
 
 @dataclass(frozen=True)
 class TrainingRecipe:
-    """Settings that must be the same when a training continues."""
+    """Settings that must be the same when a training run continues."""
 
     first_epoch: int
     samples: int
@@ -204,7 +204,7 @@ def position_in(path: Path, entries: Mapping[str, Array], metadata: Mapping[str,
         validated = _rows(entries.get(_VALIDATED, np.zeros((0, 2))), max(0, numbers["epoch"] - recipe.first_epoch))
         seen = _typed(data.get("seen", ""), "str")
     except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise WeightFileError(f"the training record of {path} is damaged ({error}); start a new training.") from None
+        raise WeightFileError(f"the training record of {path} is damaged ({error}); start a new training run.") from None
     return Position(recipe, **numbers, losses=losses, validated=validated, **flags, seen=seen)
 
 
@@ -216,7 +216,7 @@ def _rows(array: Array, epochs: int) -> tuple[tuple[float, float], ...]:
 
 
 def check_same(found: Position, recipe: TrainingRecipe, path: Path) -> None:
-    """Refuse to continue with a different training than the stopped one.
+    """Refuse to continue with a training run that differs from the stopped one.
 
     Raises
     ------

@@ -120,7 +120,7 @@ class ProgressGuard:
         entries, metadata = read_weight_file(path)
         position = position_in(path, entries, metadata)
         if position is None or position.epoch != epochs:
-            raise ResumeError(f"{path} does not hold the best weights of this training, those after {epochs} epochs; the last ones stay.")
+            raise ResumeError(f"{path} does not contain the best weights of this run, those after {epochs} epochs; the last ones stay.")
         set_entries(self.program, self.engine, entries, strict=True, optimizer=isinstance(self.engine, ResumableEngine))
 
     @property

@@ -19,7 +19,7 @@ class ScheduleError(SessionError):
 
 @dataclass(frozen=True)
 class TrainingPosition:
-    """The position of a training before one of its updates.
+    """The position of a training run before one of its updates.
 
     Attributes
     ----------
@@ -68,7 +68,7 @@ class Lasting(Schedule):
     Attributes
     ----------
     updates, epochs
-        The length, as one of them; a training turns epochs into updates.
+        The length, in one of these units; a training run converts epochs to updates.
     """
 
     updates: int | None = None

@@ -93,7 +93,7 @@ def check_normalised(program: StepProgram, target: str) -> None:
     if trains_normalised(program):
         name = next(p.label for p in program.populations if is_batch_norm(p.model))
         raise NormalisationError(
-            f"{name!r} normalises over a batch, and {target} cannot train it: gradients and the update are one program there. Train on "
+            f"{name!r} normalises over a batch, but {target} cannot train it: gradients and the update are one program there. Train on "
             "'cpu', 'cuda' or 'reference'; without a loss it runs here, with the running statistics."
         )
 

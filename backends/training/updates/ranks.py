@@ -206,7 +206,7 @@ def ranks_for(engine: Engine, batch: int) -> Ranks | None:
         return None
     if engine.batch is not None or not isinstance(engine, SharingEngine):
         raise UnsharedTargetError(
-            f"{size} processes were started to train together, and only the targets 'cpu' and 'cuda' sum gradients over processes. Use "
+            f"{size} processes were started to train together, but only the targets 'cpu' and 'cuda' sum gradients over processes. Use "
             f"one of these, {_HELP}."
         )
     if batch < size:

@@ -74,7 +74,7 @@ class GradientWindow:
             wider = "has no upper end to change" if high == math.inf and ends[0] >= low else "is narrower"
             raise GradientWindowError(
                 f"the gradient window ({ends[0]:g}, {ends[1]:g}) does not fit the compiled one, ({low:g}, {high:g}), which {wider}; "
-                "compile with the widest window that a training needs, gradient_window=LOW or (LOW, HIGH)."
+                "compile with the widest window that training needs, gradient_window=LOW or (LOW, HIGH)."
             )
 
 

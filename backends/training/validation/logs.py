@@ -19,7 +19,7 @@ _COLUMNS: Final = ("epoch", "updates", "seconds", "learning_rate", "loss")
 
 
 class LogError(SessionError):
-    """A log of a training cannot be written, or an existing one is not a log of the same training."""
+    """A log of a training run cannot be written, or an existing one belongs to another training run."""
 
     code = "SNNC-E592"
 

@@ -104,7 +104,7 @@ def value_of(name: str, metric: Metric, scores: Array, targets: Array) -> Value:
     if isinstance(metric, str):
         count = _top_count(metric)
         if not are_classes(targets):
-            raise MetricError(f"the metric {name!r} needs classes, and the targets are {targets.dtype} of shape {list(targets.shape)}.")
+            raise MetricError(f"the metric {name!r} needs classes, but the targets are {targets.dtype} of shape {list(targets.shape)}.")
         return top(scores, targets, count) if count is not None else _KNOWN[metric](scores, targets)
     value = metric(scores, targets)
     if not np.isscalar(value) and np.ndim(value) != 0:

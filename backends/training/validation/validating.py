@@ -28,7 +28,7 @@ Chunk: TypeAlias = tuple[Array, Array, Array]
 SpikeCounter: TypeAlias = Callable[[Mapping[str, Array]], Mapping[str, float]]
 """From inputs by id, [T, B, *shape], to the mean spikes of a sample in each layer, by label."""
 COUNTED: Final = 16
-"""Samples in which spikes are counted, the first ones: the NumPy reference runs them again."""
+"""Spikes are counted in this many samples, the first ones, which the NumPy reference runs again."""
 
 
 class ValidationSamples(Protocol):
@@ -116,7 +116,7 @@ class ValidationData:
     ranks
         Processes that train together: each measures a share, and all have the same result.
     spikes
-        Returns the mean spikes of a sample in each layer, for the metric of them.
+        Returns the mean spikes of a sample in each layer, for the metric ``"spikes"``.
     """
 
     predictor: Predictor
@@ -179,7 +179,7 @@ def validation_data(
         return None
     if isinstance(validation, BatchedData):
         if len(validation) == 0:
-            raise BatchesError("the data set of the validation has no samples.")
+            raise BatchesError("the validation data set has no samples.")
         return ValidationData(predictor, _DataSet(validation), chosen, ranks, spikes)
     if not isinstance(validation, Sequence) or isinstance(validation, str) or len(validation) != 2:
         raise TrainingOptionError(f"validation is a {type(validation).__name__}; give a pair (x, y) of samples and labels, or a data set.")

@@ -100,9 +100,9 @@ class Watching:
                 "restore_best": self.restore_best,
             }
             for name in (name for name, given in wanted.items() if given):
-                raise TrainingOptionError(f"{name} follows the validation, and there are no validation data; give validation=(x, y).")
+                raise TrainingOptionError(f"{name} follows the validation, but there are no validation data; give validation=(x, y).")
         elif self.stopping.monitor == "accuracy" and not self.of_classes:
-            raise TrainingOptionError("monitor is 'accuracy', and the loss compares with no classes of samples; monitor the 'loss'.")
+            raise TrainingOptionError("monitor is 'accuracy', but the loss compares with no classes of samples; monitor the 'loss'.")
         if self.stopping.min_delta != 0 and self.stopping.patience is None:
             raise TrainingOptionError("min_delta has no effect without patience; give both, or leave it out.")
         if self.best is not None and checkpoints is not None and self.best.absolute() == Path(checkpoints.path).absolute():

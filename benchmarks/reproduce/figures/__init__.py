@@ -24,6 +24,7 @@ from snnc.benchmarks.reproduce.figures import (
     population_codes,
     precision,
     scaling,
+    sensitivity,
     strong_scaling,
     tile_map,
 )
@@ -46,6 +47,7 @@ FIGURES: Final[tuple[Figure, ...]] = (
     convergence.SCHEDULE,
     capacity.FIGURE,
     emulated.FIGURE,
+    sensitivity.FIGURE,
     energy.FIGURE,
     neuron_models.FIGURE,
     precision.TIME,

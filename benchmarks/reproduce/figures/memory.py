@@ -36,4 +36,5 @@ FIGURE: Final = Figure(
     rows,
     points,
     log_y=False,
+    stacked=True,
 )

@@ -8,10 +8,9 @@ from snnc.benchmarks.reproduce.figure import Figure, Point, Results, Row, why_mi
 from snnc.benchmarks.reproduce.figures.neuron_models import neuron_row
 from snnc.benchmarks.reproduce.neuron_models import MODELS, Precision
 
-BATCH: Final = 64
-SLOW: Final = ("SConv2dLSTM",)
-"""Networks whose mapping takes long: only in the full run."""
-QUICK: Final = ("Leaky", "RLeaky one to one", "RLeaky all to all", "SLSTM", "Leaky, convolution")
+BATCH: Final = 32
+QUICK: Final = ("Leaky", "Synaptic", "RLeaky one to one", "RLeaky all to all", "Leaky, convolution")
+"""Without SLSTM and SConv2dLSTM, whose mapping in float16 takes many minutes."""
 PRECISIONS: Final[tuple[Precision, ...]] = ("float32", "float16")
 
 

@@ -32,8 +32,8 @@ def points(results: Results) -> tuple[Point, ...]:
             for point in throughput(results, [(float(x), net)], SNNC, f"{named(net)} (predicted)", None if x == ipus[0] else x)
         ]
         found += own
-        if own and own[0].y is not None and own[0].x == float(ipus[0]):
-            perfect = f"{named(net)}, perfect scaling (computed from the predicted first point)"
+        if len(own) > 1 and own[0].y is not None and own[0].x == float(ipus[0]):
+            perfect = f"perfect scaling from the first point of {named(net).split(', ')[1].removesuffix(' of about 980')} (predicted)"
             found += [Point(perfect, "predicted", float(x), own[0].y * x / ipus[0]) for x in (ipus[0], ipus[-1])]
     return tuple(found)
 

@@ -15,7 +15,7 @@ from snnc.compiler.tiles.blocks.grouping import Ints, column_groups, sample_grou
 from snnc.compiler.tiles.blocks.tile_range import TileRange
 
 MOST_CODES: Final = 1 << 62
-"""Largest code of a row of numbers in 64 bits."""
+"""Largest number that can encode a row of numbers, in 64 bits."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +93,7 @@ def _by_replicas(where: TileRange, workers: int, *, distinct_groups: bool, pairs
 
 
 def _of_replica(where: TileRange, workers: int, samples: int, *, distinct_groups: bool, pairs: bool = False) -> tuple[Ints, Ints]:
-    """Place among the tiles of a replica, and the six numbers, of its blocks in order."""
+    """Return the tile of each block of a replica, counted within the replica, and the six numbers of each block."""
     groups = column_groups(where.neurons, where.columns)
     shares = np.where(groups > 0, sample_groups(where.neurons, where.columns, workers, samples, pairs=pairs), 0)
     number = groups * shares

@@ -129,7 +129,7 @@ def _copy_bytes(link: Link, held: dict[str, Any]) -> Any:
 
 
 def owned_estimate(problem: MappingProblem, layer: Layer, neurons: Any, replicas: Any) -> dict[tuple[str, str], Any]:
-    """Return the bytes, by category and lifetime, of the weights that a tile owns if all tiles of `layer` own equally many."""
+    """Return the bytes, by category and lifetime, of the weights that a tile owns if all tiles of `layer` own the same number."""
     links = [(link, link.indexed.owned * neurons / (layer.neurons * replicas)) for link in layer.incoming if link.indexed is not None]
     learned = sum(owned for link, owned in links if link.weight_gradient)
     numbers = owned_numbers(problem, sum(owned for _, owned in links), learned)

@@ -38,7 +38,7 @@ class Ownership:
 
     @cached_property
     def halves(self) -> npt.NDArray[np.bool_]:
-        """For each owner, whether what it owns is float16: weights may be, biases are not."""
+        """For each owner, whether its elements are float16: weights may be, biases are not."""
         return (self.owners.first < self.indexed.map.weights) & self.link.half
 
     @cached_property

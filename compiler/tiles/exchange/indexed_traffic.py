@@ -54,7 +54,7 @@ def _estimate_rows(layout: Layout, traffic: ExchangeTraffic, link: Link, layer: 
 
 
 def _read_rows(layout: Layout, traffic: ExchangeTraffic, links: Sequence[Link], reader: TileRange) -> None:
-    """Add what the tiles of `reader` read of the population that `links` lead to: each row that one of them needs, once."""
+    """Add the rows that the tiles of `reader` read of the population that `links` lead to, each once."""
     writer = layout.range_by_id(links[0].target)
     tile, row = _tile_rows(links, reader)
     home = np.searchsorted(np.cumsum(writer.neurons), row, side="right")
@@ -166,13 +166,13 @@ def _move(layout: Layout, traffic: ExchangeTraffic, origin: Ints, to: Ints, size
 
 
 class OwnedWork(NamedTuple):
-    """What owners that learn sum and update: their tiles, elements, summed pieces and their elements; whether the elements are float16.
+    """The work of owners that learn: tiles, elements, summed pieces and their elements; whether the elements are float16.
 
-    `places`: whether a table says where each element lies in the model's array, for random rounding.
+    `places`: whether a table has the position of each element in the model's array, for random rounding.
     """
 
     tiles: Ints
-    count: Ints
+    elements: Ints
     pieces: Ints
     values: Ints
     half: bool = False
@@ -182,7 +182,7 @@ class OwnedWork(NamedTuple):
 def owned_work(layout: Layout, layers: Sequence[Layer]) -> Iterator[OwnedWork]:
     """Yield the work of the owners of each learned connection of `layers`, those of float16 weights apart from those of biases.
 
-    If tables are only estimated, owners are assumed to sum equally many pieces, and all elements to be weights.
+    If tables are only estimated, owners are assumed to sum the same number of pieces, and all elements to be weights.
     """
     random = layout.problem.network.rounding == "stochastic"
     if not layout.exact:
@@ -199,8 +199,8 @@ def owned_work(layout: Layout, layers: Sequence[Layer]) -> Iterator[OwnedWork]:
         for half in (True, False):
             some = found.owners.learned & (found.halves == half)
             if some.any():
-                numbers = found.owners.tile[some], found.owners.count[some], pieces[some], values[some]
-                yield OwnedWork(*numbers, half, half and random and found.placed)
+                tiles, count = found.owners.tile[some], found.owners.count[some]
+                yield OwnedWork(tiles, count, pieces[some], values[some], half, half and random and found.placed)
 
 
 def _estimated_work(layout: Layout, found: Ownership) -> tuple[Ints, int, int, int]:

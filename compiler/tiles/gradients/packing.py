@@ -3,7 +3,7 @@
 The tiles of a target are cut into bundles. Each tile of a bundle stands for a part of the source's tiles: it collects their rows from all
 tiles of its bundle, and places the rows for one tile of the source next to each other, as one piece. A tile of the source then reads one
 piece from each bundle instead of one or two from each column group. If the number of tiles in a bundle is the square root of their total
-number, tiles of the source and of the target read about equally many pieces.
+number, tiles of the source and of the target read about the same number of pieces.
 docs/decisions/0025-packed-weight-rows.md has the reasons.
 """
 
@@ -31,7 +31,7 @@ WORTH: Final = 2
 NOTABLE: Final = 0.05
 """Packing is tried only if the estimated code for rows of weights takes this fraction of a tile or more."""
 Runs: TypeAlias = tuple[tuple[int, int], ...]
-"""Runs of consecutive tiles of the source with equally many neurons: the number of tiles, and of neurons on each."""
+"""Runs of consecutive tiles of the source with the same number of neurons: the number of tiles, and of neurons on each."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -93,7 +93,7 @@ def _add_owners(layout: Layout, layers: Sequence[Layer], load: Load | Work) -> N
     problem = layout.problem
     for work in owned_work(layout, layers):
         workers = problem.target.workers
-        amounts = {"count": work.count, "number": work.pieces / workers, "values": work.values / workers}
+        amounts = {"count": work.elements, "number": work.pieces / workers, "values": work.values / workers}
         load.add_vertices(work.tiles, sum_pieces(problem.costs), amounts, workers)
 
 
@@ -138,7 +138,7 @@ def _add_shares(layout: Layout, layers: Sequence[Layer], load: Load | Work, vert
         blocks = sum(int(shape.number.sum()) for shape in held)
         load.add_vertices(int(where.tiles[0]), vertex, _summed(problem, 1, blocks if sums else 1), scalars * problem.target.workers)
     for work in owned_work(layout, layers):
-        amounts = _summed(problem, work.count, problem.target.workers if sums else 1)
+        amounts = _summed(problem, work.elements, problem.target.workers if sums else 1)
         load.add_vertices(work.tiles, half if work.half else vertex, amounts, problem.target.workers)
 
 

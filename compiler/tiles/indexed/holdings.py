@@ -48,7 +48,7 @@ class TableAmounts:
 
     span: rows; keys: rows that are found by key; reach: sources from the first to the last one that has a row; searched, ended: 1 if there
     are sources before these, or after them; singles, runs, values: runs of one value, longer runs, and the values of both, without
-    biases; bias_…: the same for biases; size: elements of theta; biases: those that are biases; bytes: bytes of the tables; read, pieces:
+    biases; bias_…: the same for biases; size: elements of theta; biases: those among them; bytes: bytes of the tables; read, pieces:
     targets that are read, and the ranges that they form.
     """
 

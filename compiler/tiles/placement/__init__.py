@@ -1,1 +1,1 @@
-"""Placements: how many tiles each population takes, which of them it shares, and balanced ranges of tiles."""
+"""Placements: the number of tiles of each population, the tiles that it shares, and balanced ranges of tiles."""

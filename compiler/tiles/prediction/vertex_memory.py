@@ -39,7 +39,7 @@ def constant_bytes(layout: Layout) -> Ints:
                 words[layout.range_of(layer).tiles] += _runs(layout.range_by_id(link.target))
     for work in owned_work(layout, problem.network.layers) if problem.training else ():
         # Each worker's share of an owner's sum has the place and the length of every piece, and one entry if it has no piece.
-        np.add.at(words, work.tiles, 2 * np.maximum(work.pieces, workers) + work.count * work.places)
+        np.add.at(words, work.tiles, 2 * np.maximum(work.pieces, workers) + work.elements * work.places)
     for _, packing in packings(layout):
         np.add.at(words, packing.tiles, packing.numbers())
     return WORD * words

@@ -17,7 +17,7 @@ from snnc.compiler.tiles.problem import MappingProblem
 from snnc.compiler.tiles.relays.relay_cycles import MaskRows, compact_work, mask_rows, windows_work
 
 _TRIED: Final = tuple(sorted({n for k in range(16) for n in (1 << k, 3 << k)}))
-"""Samples of a relay that are tried: 1, 2, 3, 4, 6, 8, 12 …"""
+"""Numbers of samples per relay that are tried: 1, 2, 3, 4, 6, 8, 12 …"""
 
 
 def _relay_cycles(problem: MappingProblem, source: BusSource, rows: MaskRows | None, samples: Ints) -> Floats:
@@ -70,8 +70,8 @@ def deal_relays(
     """Distribute the samples of every source over the emptiest tiles; adds their bytes to `held`.
 
     A relay takes the number of samples that makes the step fastest, or fewer if they would fill more than half of a tile's free memory.
-    Sources are dealt largest first, to tiles with few relays, preferring those that compute least meanwhile; a tile takes at most one relay
-    of a source. Ties go to the lowest tile.
+    Sources are assigned largest first, to tiles with few relays, preferring those that compute least meanwhile; a tile has at most one
+    relay of a source. Ties go to the lowest tile.
 
     Parameters
     ----------

@@ -56,7 +56,7 @@ def id_bytes(source: BusSource) -> int:
 
 
 def whole_words(ids: int, width: int) -> int:
-    """Room for `ids` ids of a source of `width` values: an even number of 16-bit ids, as lists are moved in 32-bit words."""
+    """Space for `ids` ids of a source of `width` values: an even number of 16-bit ids, because lists are moved in 32-bit words."""
     return ids + ids % 2 if width <= 1 << 16 else ids
 
 
@@ -132,8 +132,8 @@ def sequence_bytes(
     """Bytes of one sample's values or spikes of all steps (one step for a static input); for an input, these are the bytes that the host
     streams.
 
-    For spikes, mode "exact" stores up to `width` ids a step, mode "drop" up to the largest capacity; for sources in `bits`, relays store
-    a bit for each value. `windowed` are the buses over which gradients return in windows.
+    For spikes, mode "exact" stores up to `width` ids per step, mode "drop" up to the largest capacity; for sources in `bits`, relays store
+    one bit per value. `windowed` are the buses over which gradients return in windows.
     """
     slots = 1 if source.static else steps
     if source.kind != "spikes":

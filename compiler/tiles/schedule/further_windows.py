@@ -23,7 +23,7 @@ class WindowSizes:
     gradient_capacity: int | None
 
     def limited(self, *, backward: bool = False) -> bool:
-        """Whether a window may hold less than a step has, and further windows follow."""
+        """Whether a window may be too small for the events of a step, so that further windows follow."""
         capacity = self.gradient_capacity if backward and self.gradient_capacity is not None else self.capacity
         return self.events and self.exact and capacity < self.width
 
@@ -63,7 +63,7 @@ class FurtherWindows:
 
     @cached_property
     def both(self) -> bool:
-        """Whether the passes need separate numbers: some windows hold other entries backward than forward."""
+        """Whether the passes need separate numbers: some windows have other entries in the backward pass than in the forward pass."""
         return self.forward and any(self.sizes[id_].gradient_capacity is not None for id_ in self.requesting)
 
     def passes(self, bus: str, *, forward: bool) -> int:

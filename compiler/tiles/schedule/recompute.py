@@ -20,7 +20,7 @@ MOST_LENGTHS: Final = 4096
 
 
 def segment_lengths(network: MappedNetwork, schedule: TileSchedule, steps: int, streamed: Streamed = "off") -> tuple[int, ...]:
-    """Return lengths of segments, in iterations, the longest first, because fewer segments run less a second time.
+    """Return lengths of segments, in iterations, the longest first, because with fewer segments less runs twice.
 
     The numbers of segments are 2, 3, 4, 6, 8, 12, …; the last length is the one that minimises the memory of the whole network. Empty if no
     length saves anything.

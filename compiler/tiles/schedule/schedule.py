@@ -40,7 +40,7 @@ class TileSchedule:
 def find_stages(names: Sequence[str], arcs: Sequence[Arc]) -> tuple[int, dict[str, int]]:
     """Return the smallest interval R >= 1 and, for it, the smallest stages >= 0 with ``R*delay + stage[target] - stage[source] >= 1``.
 
-    A larger R never breaks a constraint, and R = number of populations satisfies every cycle that holds a delay, so R is
+    A larger R never breaks a constraint, and R = number of populations satisfies every cycle that has a delay, so R is
     found by bisection.
 
     Raises

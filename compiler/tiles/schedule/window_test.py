@@ -146,7 +146,7 @@ def _weights(now: Numbers, words: int, target: Target, vertex: VertexSpec) -> Fl
 
 
 def _level(now: Numbers, weight: Floats, most: int, tiles_per_chip: int) -> MaximumLevel:
-    """Cut the pieces of each chip into groups of about one weight, the pieces of a tile together; `most` on the busiest chip."""
+    """Cut the pieces of each chip into groups of about equal weight, the pieces of a tile together; `most` groups on the busiest chip."""
     chip = now.tile // tiles_per_chip
     of_chip = np.bincount(chip, weights=weight)
     groups = np.ceil(most * of_chip / of_chip.max())

@@ -1,1 +1,1 @@
-"""Supersteps: what the vertices of each compute, and what is exchanged before it."""
+"""Supersteps: the work of their vertices, and the exchange before it."""

@@ -1,4 +1,4 @@
-"""The relays of a superstep: which of them run, and the loops of each."""
+"""The relays that run in a superstep, and their loops."""
 
 from __future__ import annotations
 

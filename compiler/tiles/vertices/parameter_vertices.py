@@ -48,7 +48,7 @@ _WEIGHT_ROWS: Final = (
 _PACK_ROWS: Final = (
     run("input", "float", "pieces", "rows of weights, piece after piece"),
     run("input", "unsigned", "widths", "columns of each piece"),
-    run("input", "unsigned", "runs", "runs of tiles that receive equally many rows: number of tiles, rows per tile"),
+    run("input", "unsigned", "runs", "runs of tiles that receive the same number of rows: number of tiles, rows per tile"),
     run("output", "float", "packed", "rows in the order of their destination tiles"),
     constant("number", "pieces"),
     constant("length", "elements of `runs`"),

@@ -25,7 +25,7 @@ def compact_loops(cost: CodeletCost) -> tuple[Loop, ...]:
         *looping("pieces of masks", Amount("pieces"), cost.sample),
         *looping("runs of mask words", Amount("runs"), cost.row),
         *looping("groups of four mask words", Amount("groups"), cost.word),
-        *looping("mask units alone", Amount("singles"), cost.single),
+        *looping("single mask units", Amount("singles"), cost.single),
         *looping("groups with a bit", Amount("hits"), cost.word_hit),
         *looping("ids found", Amount("ids"), cost.id),
     )
@@ -47,7 +47,7 @@ def window_loops(cost: CodeletCost, *, bits: bool, joins: bool = True, limited: 
     if limited:
         found += looping("scores of spikes", Amount("scores"), cost.search, "joined")
     if joins and bits:
-        found += looping("ids put into bits", Amount("ids"), cost.lookup, "joined")
+        found += looping("ids converted to bits", Amount("ids"), cost.lookup, "joined")
         found += looping("words of bits stored", Amount("bit_words"), cost.table_row, "joined")
     return tuple(found)
 
@@ -106,5 +106,5 @@ def _request(cost: CodeletCost) -> tuple[Loop, ...]:
     """Return the loops of a request for further windows: the remaining ids of each list, and one division."""
     return (
         *looping("numbers of ids compared", Amount("numbers"), cost.choice, "request"),
-        *looping("windows that are left", as_formula(1), cost.single, "request"),
+        *looping("remaining windows", as_formula(1), cost.single, "request"),
     )

@@ -77,10 +77,10 @@ class DenseConnection(Connection):
             raise ConnectionShapeError(f"{where}: Dense() does not define its number of outputs; write Dense(n).")
         if target is not None and len(target) != 1:
             raise ConnectionShapeError(
-                f"{where}: Dense needs a target with one axis, and the target has shape {target} (the source {source}); use "
+                f"{where}: Dense needs a target with one axis, but the target has shape {target} (the source {source}); use "
                 f"({math.prod(target)},)."
             )
         outputs = self.outputs if target is None else math.prod(target)
         if outputs is None or self.outputs not in (None, outputs):
-            raise ConnectionShapeError(f"{where}: Dense({self.outputs}) has {self.outputs} outputs, and the target has {outputs} neurons.")
+            raise ConnectionShapeError(f"{where}: Dense({self.outputs}) has {self.outputs} outputs, but the target has {outputs} neurons.")
         return outputs

@@ -159,7 +159,7 @@ def _checked_fan_in(value: int, inputs: int, where: str) -> int:
     except TypeError:
         count = 0
     if not 1 <= count <= inputs:
-        raise SparseMatrixError(f"{where}: fan_in is {value!r}, and the source has {inputs} neurons; give 1 to {inputs}.")
+        raise SparseMatrixError(f"{where}: fan_in is {value!r}, but the source has {inputs} neurons; give 1 to {inputs}.")
     return count
 
 

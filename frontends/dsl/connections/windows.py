@@ -83,7 +83,7 @@ def pairs(
         return ((0, 0),) * len(kernel)
     if padding == "same":
         if set(stride) != {1}:
-            raise ConnectionWindowError(f"{where}: padding 'same' needs stride 1, and the stride is {stride}; give numbers instead.")
+            raise ConnectionWindowError(f"{where}: padding 'same' needs stride 1, but the stride is {stride}; give numbers instead.")
         total = [d * (k - 1) for k, d in zip(kernel, dilation, strict=True)]
         return tuple((n // 2, n - n // 2) for n in total)
     if isinstance(padding, str):

@@ -171,7 +171,7 @@ class _Machine:
             value = self.before.get(source) if self.edges[source, name] else self.now[source]
             if value is not None:
                 if math.prod(value.shape) != math.prod(shape):
-                    raise NirSimulationError(f"{source!r} has the shape {list(value.shape[1:])}, and {name!r} reads {list(shape[1:])}.")
+                    raise NirSimulationError(f"{source!r} has the shape {list(value.shape[1:])}, but {name!r} reads {list(shape[1:])}.")
                 total = total + value.reshape(shape)
         return total
 

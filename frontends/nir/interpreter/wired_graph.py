@@ -104,7 +104,7 @@ def _end(graph: NirGraph, place: Place, name: str, kind: str) -> Place:
     """Return the node at the end of an edge to or from `name`: the node itself, or the only Input or Output of a graph."""
     member = graph.nodes.get(name)
     if member is None:
-        raise NirSimulationError(f"an edge names {name[:60]!r}, which the graph {graph.path!r} does not hold.")
+        raise NirSimulationError(f"an edge names {name[:60]!r}, which is not in the graph {graph.path!r}.")
     if isinstance(member, NirNode):
         return (*place, name)
     ends = [inner for inner, node in member.nodes.items() if isinstance(node, NirNode) and node.type == kind]

@@ -27,7 +27,7 @@ from snnc.frontends.nir.reading.storage import HdfFile
 MAX_DEPTH: Final = 32
 """Maximum nesting depth of graphs."""
 MAX_RANK: Final = 64
-"""Axes of an array; fields of whole numbers hold one for each."""
+"""Maximum number of axes of an array; fields of whole numbers have one number per axis."""
 
 
 def read_nir(path: Path) -> NirGraph:
@@ -36,7 +36,7 @@ def read_nir(path: Path) -> NirGraph:
     Raises
     ------
     NirError
-        Some part of the file is wrong; the error's class says which.
+        A part of the file is wrong; the class of the error says which.
     """
     storage = HdfFile(path)
     try:
@@ -98,7 +98,7 @@ class _FileReader:
         if kind == "NIRGraph":
             return self._graph(group, path, above)
         if kind not in TYPES:
-            raise NirNodeTypeError(f"node {path!r} is a {kind[:60]!r}, which NIR does not define; known are {', '.join(TYPES)}, NIRGraph.")
+            raise NirNodeTypeError(f"node {path!r} is a {kind[:60]!r}, which NIR does not define; types: {', '.join(TYPES)}, NIRGraph.")
         required, optional = TYPES[kind]
         where = f"node {path!r} ({kind})"
         members = self.storage.names(group, where)
@@ -118,7 +118,7 @@ class _FileReader:
             dataset = self.storage.member(group, name, where)
             if name in WHOLE and isinstance(dataset, h5py.Dataset) and (dataset.size or 0) > MAX_RANK:
                 raise NirFieldError(
-                    f"{name} of {where} has the shape {list(dataset.shape)}; it is a size of each axis, at most {MAX_RANK}."
+                    f"{name} of {where} has the shape {list(dataset.shape)}; it must have one size per axis, at most {MAX_RANK}."
                 )
             if name == "padding" and self.storage.is_text(dataset):
                 words[name] = self.storage.text(dataset, f"{name} of {where}")
@@ -165,7 +165,7 @@ def _check_values(fields: Mapping[str, Array], where: str) -> None:
                 raise NirFieldError(f"{name} of {where} is {array.tolist()!s:.60}; whole numbers are needed.")
         if name in POSITIVE and array.size and array.min() <= 0:
             raise NirTimeConstantError(
-                f"{name} of {where} is {array.min():g} ({int((array <= 0).sum())} of {array.size}); a time constant is above 0 s."
+                f"{name} of {where} is {array.min():g} ({int((array <= 0).sum())} of {array.size}); a time constant must be above 0 s."
             )
         if array.size == 0 and name not in ("shape", "input_shape"):
             raise NirFieldError(f"{name} of {where} has the shape {list(array.shape)}: no values.")

@@ -89,7 +89,7 @@ class HdfFile:
         Raises
         ------
         NirError
-            The dataset does not hold numbers, is too large, or is stored elsewhere.
+            The dataset does not contain numbers, is too large, or is stored elsewhere.
         """
         self._check(dataset, where)
         if dataset.dtype.kind not in "fiub":
@@ -128,7 +128,7 @@ class HdfFile:
         Raises
         ------
         NirEdgeError
-            The dataset does not hold pairs of names.
+            The dataset does not contain pairs of names.
         """
         self._check(dataset, where)
         if dataset.size == 0:

@@ -21,7 +21,7 @@ from snnc.frontends.onnx.reroll.step import RecoveredStep
 
 MOVES: Final = frozenset({"reshape", "transpose", "slice", "concat", "expand", "gather"})
 _MAX_SLICES: Final = 4
-"""Maximum slices of one value that are joined unchanged; more become one gather."""
+"""Maximum number of slices of one value that are joined unchanged; more become one gather."""
 
 
 def rearranged(step: RecoveredStep) -> RecoveredStep:
@@ -54,7 +54,7 @@ def _moves(step: RecoveredStep, operand: Operand) -> bool:
 
 
 def _without_operation(step: RecoveredStep) -> set[int]:
-    """Return the moving classes that the graph has no operation for, with all moving classes that read them."""
+    """Return the moving classes without an operation in the graph, with all moving classes that read them."""
     live = [c for c in step.live(layout=True) if step.classes[c].op in MOVES]
     hard = {c for c in live if _has_no_operation(step, c)}
     while True:
@@ -65,7 +65,7 @@ def _without_operation(step: RecoveredStep) -> set[int]:
 
 
 def _has_no_operation(step: RecoveredStep, cls: int) -> bool:
-    """Return whether the graph has no operation for a moving class."""
+    """Return whether a moving class has no operation in the graph."""
     step_class = step.classes[cls]
     operand = step_class.operands[0]
     if step.is_layout(cls):

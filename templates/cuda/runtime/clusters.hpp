@@ -15,6 +15,12 @@ constexpr bool COMPILES_CLUSTERS = true, COMPILES_FRAGMENTS = true;
 #endif
 
 #if defined(SNNC_ON_HOST)
+constexpr bool ON_HOST = true;
+#else
+constexpr bool ON_HOST = false;
+#endif
+
+#if defined(SNNC_ON_HOST)
 
 /// A place in the shared memory of some block of the cluster.
 using Place = char *;

@@ -71,6 +71,11 @@ inline void meet(unsigned *counter, unsigned wanted) {
   ++*counter;
   machine().wait(counter, wanted);
 }
+/// The two halves of meet, for what is written before and read behind; words that other blocks wrote.
+inline void count_up(unsigned *counter) { ++*counter; }
+inline void wait_for_count(const unsigned *counter, unsigned wanted) { machine().wait(counter, wanted); }
+inline std::uint32_t load_fresh(const std::uint32_t *from) { return *from; }
+inline void copy_four_fresh(std::uint32_t *to, const std::uint32_t *from) { std::memcpy(to, from, 16); }
 /// Teams are no clusters in a check.
 constexpr bool HAS_CLUSTERS = false;
 inline void sync_cluster() { machine().sync_cluster(); }
@@ -111,6 +116,23 @@ DEVICE void meet(unsigned *counter, unsigned wanted) {
   while (static_cast<int>(*static_cast<volatile unsigned *>(counter) - wanted) < 0) {
   }
   __threadfence();
+}
+/// The two halves of meet, for one thread of a block, with the cheapest instructions: what the block wrote before, all see that have waited.
+DEVICE void count_up(unsigned *counter) { asm volatile("red.release.gpu.global.add.u32 [%0], 1;" ::"l"(counter) : "memory"); }
+/// A wait that never ends is an error of the program: the kernel gives up after a minute or so.
+DEVICE void wait_for_count(const unsigned *counter, unsigned wanted) {
+  constexpr unsigned MOST_TRIES = 1u << 27;
+  unsigned found, tries = 0;
+  do {
+    asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(found) : "l"(counter) : "memory");
+    if (++tries > MOST_TRIES)
+      __trap();
+  } while (static_cast<int>(found - wanted) < 0);
+}
+/// Words that other blocks wrote: out of L2, since a multiprocessor's own cache may be behind.
+DEVICE std::uint32_t load_fresh(const std::uint32_t *from) { return __ldcg(from); }
+DEVICE void copy_four_fresh(std::uint32_t *to, const std::uint32_t *from) {
+  *reinterpret_cast<uint4 *>(to) = __ldcg(reinterpret_cast<const uint4 *>(from));
 }
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
 constexpr bool HAS_CLUSTERS = true;

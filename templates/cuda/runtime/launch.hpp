@@ -55,8 +55,21 @@ void launch_teams(void (*kernel)(Given...), const Sharing &sharing, std::size_t 
   launch(kernel, sharing.blocks(), shared, true, arguments...);
 }
 
+/// Blocks of so many threads, all resident, so that they can wait for each other.
+template <class... Given, class... Passed>
+void launch_resident(void (*kernel)(Given...), int blocks, int threads, std::size_t shared, const Passed &...arguments) {
+  static_assert(std::is_same_v<std::tuple<Given...>, std::tuple<Passed...>>,
+                "a launch takes the addresses of arguments, and converts none");
+  device::note("launch", device::stream());
+  host::Machine::here().run(static_cast<unsigned>(blocks), static_cast<unsigned>(threads), shared, true, [&] { kernel(arguments...); });
+}
+
+/// Blocks of so many threads that the device holds at the same time, one on a multiprocessor.
+template <class... Given> int resident_blocks(void (*)(Given...), int, std::size_t) { return 4; }
+
 /// Whether the device multiplies fragments of both kinds of 16 bits.
 inline bool has_fragments() { return true; }
+inline bool has_clusters() { return true; }
 
 /// Whether the device can run such clusters of a kernel.
 template <class... Given> bool runs_clusters(void (*)(Given...), const ClusterSize &) { return true; }
@@ -191,6 +204,36 @@ template <class... Given> bool forms_clusters(void (*kernel)(Given...), const Sh
 template <class... Given> bool forms_clusters(void (*)(Given...), const Sharing &, std::size_t) { return false; }
 
 #endif
+
+/// Blocks of so many threads, all resident, so that they can wait for each other.
+template <class... Given, class... Passed>
+void launch_resident(void (*kernel)(Given...), int blocks, int threads, std::size_t shared, const Passed &...arguments) {
+  static_assert(std::is_same_v<std::tuple<Given...>, std::tuple<Passed...>>,
+                "a launch takes the addresses of arguments, and converts none");
+  const void *pointers[] = {static_cast<const void *>(&arguments)...};
+  allow_shared(kernel, shared);
+  device::check(cudaLaunchCooperativeKernel(reinterpret_cast<const void *>(kernel), dim3(static_cast<unsigned>(blocks)),
+                                            dim3(static_cast<unsigned>(threads)), const_cast<void **>(pointers), shared, device::stream()),
+                "launch");
+}
+
+/// Blocks of so many threads that the device holds at the same time, one on a multiprocessor; 0 if it holds none.
+template <class... Given> int resident_blocks(void (*kernel)(Given...), int threads, std::size_t shared) {
+  int processors = 0, resident = 0;
+  if (shared > most_shared())
+    return 0;
+  allow_shared(kernel, shared);
+  device::check(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device::current()), "multiprocessors");
+  device::check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, kernel, threads, shared), "occupancy");
+  return resident > 0 ? processors : 0;
+}
+
+/// Whether the device has clusters of blocks (sm_90 and newer).
+inline bool has_clusters() {
+  int major = 0;
+  device::check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device::current()), "compute capability");
+  return major >= 9;
+}
 
 /// Whether the device multiplies fragments of both kinds of 16 bits (sm_80 and newer).
 inline bool has_fragments() {

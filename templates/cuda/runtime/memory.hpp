@@ -159,6 +159,7 @@ public:
     if (used > 0)
       device::clear(memory, used * sizeof(T));
   }
+  void clear_first(std::size_t count) { device::clear(memory, count * sizeof(T)); }
   T *data() const { return memory; }
   std::size_t size() const { return used; }
   void set(const T *from, std::size_t count, std::size_t first = 0) { upload(memory + first, from, count * sizeof(T)); }

@@ -52,9 +52,12 @@ struct NoClock {
   DEVICE void end() {}
 };
 
-/// How samples and neurons lie in a block: chunks of LANES neurons, SAMPLES samples.
-template <int BLOCKS_OF, int CHUNKS_OF, int SAMPLES_OF, int WARPS_OF> struct Units {
-  static constexpr int BLOCKS = BLOCKS_OF, CHUNKS = CHUNKS_OF, SAMPLES = SAMPLES_OF, WARPS = WARPS_OF;
+/// How blocks that share neurons reach each other. OLD_DEVICE: over memory too, but only on devices that have no clusters.
+enum class Link { CLUSTER, MEMORY, OLD_DEVICE };
+
+/// How samples and neurons lie in a block: chunks of LANES neurons, SAMPLES samples. RECEIVERS: blocks that a warp sends its words to.
+template <int BLOCKS_OF, int CHUNKS_OF, int SAMPLES_OF, int WARPS_OF, bool CLUSTERED = true> struct Units {
+  static constexpr int BLOCKS = BLOCKS_OF, CHUNKS = CHUNKS_OF, SAMPLES = SAMPLES_OF, WARPS = WARPS_OF, RECEIVERS = CLUSTERED ? BLOCKS : 1;
   /// A warp has so many times 32 neurons of one sample.
   static constexpr int ALL = CHUNKS * SAMPLES, OF_WARP = parts_of(ALL, WARPS);
   DEVICE static int index(int warp, int i) { return warp * OF_WARP + i; }

@@ -12,7 +12,7 @@ namespace snnc {
 /// bytes that go through shared memory, bytes that come from other blocks, and how many times 32 neurons of a sample a warp has; weights of
 /// a block.
 struct RecurrentPlan {
-  bool tensor_cores, back;
+  bool tensor_cores, back, over_memory;
   int blocks, samples, warps;
   double products, words, exchanged;
   int units;
@@ -20,15 +20,17 @@ struct RecurrentPlan {
   std::size_t shared;
 };
 
-/// Clusters that an H100 holds at once, where a multiprocessor holds `each` blocks. The choice asks this one device, so that it is the same
-/// on all that can run a shape: results are then the same bits.
-inline int nominal_clusters(int blocks, int each) {
-  const int one = blocks <= 1 ? 132 : blocks <= 2 ? 66 : blocks <= 4 ? 30 : blocks <= 8 ? 15 : 7;
-  return one * each;
-}
+/// Clusters that an H100 holds at once, where a multiprocessor holds one block. The choice asks this one device, so that it is the same on all
+/// that can run a shape: results are then the same bits.
+inline int nominal_clusters(int blocks) { return blocks <= 1 ? 132 : blocks <= 2 ? 66 : blocks <= 4 ? 30 : blocks <= 8 ? 15 : 7; }
+
+/// Teams of that one device whose blocks reach each other over memory: a block a multiprocessor.
+inline int nominal_teams(int blocks) { return std::max(1, 132 / blocks); }
 
 /// Blocks of a shape that fit on a multiprocessor at a time.
 inline int blocks_on_processor(const RecurrentPlan &plan) {
+  if (plan.over_memory)
+    return 1;
   constexpr int THREADS = 512, SHARED = 232448;
   return std::max(1, std::min(THREADS / (plan.warps * 32), static_cast<int>(SHARED / (plan.shared + 1024))));
 }
@@ -40,7 +42,11 @@ inline double recurrent_step_clocks(const RecurrentPlan &plan, int resident) {
   constexpr double FRAGMENT = 2048 / 1213.0, NUMBER = 1 / 128.0, WORD = 1 / 32.0;
   // Of a barrier of a block; of words to arrive from other blocks, and for each byte.
   constexpr double BARRIER = 60, ARRIVAL = 270, BYTE = 0.028;
-  const double exchange = plan.blocks == 1 ? BARRIER : ARRIVAL + BYTE * plan.exchanged;
+  // Over memory: a count by one thread that another sees, and barriers of the block; bytes a clock out of L2.
+  constexpr double COUNT = 1660 + 3 * BARRIER, MEMORY_BYTES = 30;
+  const double exchange = plan.over_memory   ? COUNT + plan.exchanged / MEMORY_BYTES
+                          : plan.blocks == 1 ? BARRIER
+                                             : ARRIVAL + BYTE * plan.exchanged;
   const double products = plan.tensor_cores ? (plan.back ? 140 : 95) : (plan.back ? 120 : 30);
   const double work = std::max(plan.products * (plan.tensor_cores ? FRAGMENT * (plan.back ? 1.16 : 1.0) : NUMBER), plan.words * WORD);
   const double neurons = (plan.back ? 130 : 110) + (plan.back ? 235 : 155) * plan.units + (plan.tensor_cores ? 0 : 60);
@@ -52,14 +58,15 @@ inline double recurrent_seconds(const RecurrentPlan &plan, int batch, int steps)
   // A launch and the weights of a block come first.
   constexpr double CLOCKS = 1.66e9, START = 1.5e-6, WEIGHT = 2.6e-10;
   const int clusters = (batch + plan.samples - 1) / plan.samples, each = blocks_on_processor(plan);
-  const int one = nominal_clusters(plan.blocks, 1), all = nominal_clusters(plan.blocks, each);
+  const int one = plan.over_memory ? nominal_teams(plan.blocks) : nominal_clusters(plan.blocks), all = one * each;
   const int rounds = (clusters + all - 1) / all, resident = std::min(each, (std::min(clusters, all) + one - 1) / one);
   return START + rounds * (plan.weights * WEIGHT + steps * recurrent_step_clocks(plan, resident) / CLOCKS);
 }
 
 inline std::string recurrent_text(const RecurrentPlan &plan) {
   return std::string(plan.tensor_cores ? "tensor cores" : "float32") +
-         (plan.blocks == 1 ? ", single blocks, " : ", clusters of " + std::to_string(plan.blocks) + " blocks, ") +
+         (plan.blocks == 1 ? ", single blocks, "
+                           : (plan.over_memory ? ", teams of " : ", clusters of ") + std::to_string(plan.blocks) + " blocks, ") +
          std::to_string(plan.samples) + (plan.samples == 1 ? " sample" : " samples") + " each";
 }
 

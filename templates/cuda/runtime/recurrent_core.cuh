@@ -24,16 +24,21 @@ template <class Way> struct ShapesOf {
   using Small = std::conditional_t<Way::PARTS == 1, ShapeList<SmallMma>, ShapeList<Float32Shape<Way, 1, 8>, SmallMma>>;
   /// For few samples eight blocks share the neurons; for many each block has eight samples, and second halves of weights in shared memory.
   using Middle = ShapeList<MmaShape<Way, 8, 1, 8>, MmaShape<Way, 1, 1, 16>>;
-  using Large = ShapeList<MmaShape<Way, 8, 1, 16>>;
-  using Largest = ShapeList<MmaShape<Way, 16, 1, 16>, MmaShape<Way, 16, 2, 16>>;
-  using All =
-      std::conditional_t<(WORDS <= 4), Small, std::conditional_t<(WORDS <= 8), Middle, std::conditional_t<(WORDS <= 16), Large, Largest>>>;
+  /// A block has 32 neurons; the last shape of these lists is for devices without clusters.
+  template <Link LINK> using Over = MmaShape<Way, WORDS, 1, 16, LINK>;
+  using Large = ShapeList<MmaShape<Way, 8, 1, 16>, Over<Link::OLD_DEVICE>>;
+  using Largest = ShapeList<MmaShape<Way, 16, 1, 16>, MmaShape<Way, 16, 2, 16>, Over<Link::OLD_DEVICE>>;
+  /// More than the blocks of a cluster have room for.
+  using Beyond = ShapeList<Over<Link::MEMORY>>;
+  using UpToClusters = std::conditional_t<(WORDS <= 16), Large, std::conditional_t<(WORDS <= 32), Largest, Beyond>>;
+  using All = std::conditional_t<(WORDS <= 4), Small, std::conditional_t<(WORDS <= 8), Middle, UpToClusters>>;
 };
 
 /// What the prediction asks of a shape.
 template <class Shape> RecurrentPlan plan_of(bool tensor_cores, bool back, double products, double words) {
   return {tensor_cores,
           back,
+          Shape::OVER_MEMORY,
           Shape::BLOCKS,
           Shape::SAMPLES,
           Shape::WARPS,
@@ -44,8 +49,9 @@ template <class Shape> RecurrentPlan plan_of(bool tensor_cores, bool back, doubl
           static_cast<double>(Shape::NEURONS) * Shape::INPUTS,
           Shape::Room::BYTES};
 }
-template <class Way, int BLOCKS, int GROUPS, int WARPS> RecurrentPlan plan_of(const MmaShape<Way, BLOCKS, GROUPS, WARPS> &) {
-  using Shape = MmaShape<Way, BLOCKS, GROUPS, WARPS>;
+template <class Way, int BLOCKS, int GROUPS, int WARPS, Link LINK>
+RecurrentPlan plan_of(const MmaShape<Way, BLOCKS, GROUPS, WARPS, LINK> &) {
+  using Shape = MmaShape<Way, BLOCKS, GROUPS, WARPS, LINK>;
   const int products = Way::PARTS == 1 ? 1 : Way::BACK ? 3 : 2;
   const double words = static_cast<double>(Shape::traffic(Shape::TILE_GROUPS)) * Shape::SAMPLES +
                        (Shape::LOW_SHARED ? Shape::FRAGMENTS * WARPS * 128.0 : 0.0);
@@ -65,41 +71,66 @@ public:
   /// device only by what it cannot run: results of a network and a batch are the same bits on any number of multiprocessors.
   bool choose(int batch, int number = -1) { return choose_of(batch, number, Shapes()); }
 
-  void run(const Net &net, const Run &run) const {
-    launch_clusters(kernel, (run.batch + plan.samples - 1) / plan.samples, size(), net, run);
+  void run(const Net &net, const Run &run) {
+    const int groups = (run.batch + chosen.plan.samples - 1) / chosen.plan.samples;
+    if (!chosen.plan.over_memory)
+      return launch_clusters(chosen.kernel, groups, size(chosen.plan), net, run);
+    const int teams = std::min(groups, chosen.teams);
+    Run shared = run;
+    shared.counters = memory.data();
+    memory.clear_first(static_cast<std::size_t>(teams * COUNTER_WORDS));
+    launch_resident(chosen.kernel, teams * chosen.plan.blocks, chosen.plan.warps * LANES, chosen.plan.shared, net, shared);
   }
 
-  double seconds(int batch, int steps) const { return recurrent_seconds(plan, batch, steps); }
-  std::string text() const { return recurrent_text(plan); }
+  double seconds(int batch, int steps) const { return recurrent_seconds(chosen.plan, batch, steps); }
+  std::string text() const { return recurrent_text(chosen.plan); }
 
 private:
   using Kernel = void (*)(WHOLE_GRID Net, WHOLE_GRID Run);
-  Kernel kernel = nullptr;
-  RecurrentPlan plan{};
+  /// A shape; of one over memory, teams that the device holds at once, and words of memory that a team needs.
+  struct Choice {
+    Kernel kernel = nullptr;
+    RecurrentPlan plan{};
+    int teams = 0, words = 0;
+  };
+  Choice chosen;
+  device::Array<unsigned> memory;
 
-  ClusterSize size() const { return {plan.blocks, plan.warps * LANES, plan.shared}; }
+  static ClusterSize size(const RecurrentPlan &plan) { return {plan.blocks, plan.warps * LANES, plan.shared}; }
 
   template <class... Each> bool choose_of(int batch, int number, ShapeList<Each...>) {
     constexpr int STEPS = 100;
-    kernel = nullptr;
-    RecurrentCore best;
+    chosen = {};
     int at = -1;
     const auto consider = [&](auto shape) {
       using Shape = decltype(shape);
       ++at;
-      if constexpr (Shape::FITS) {
-        plan = plan_of(shape);
-        kernel = recurrent_kernel<Way, Shape>;
-        if ((number < 0 || number == at) && runs(plan) && (best.kernel == nullptr || seconds(batch, STEPS) < best.seconds(batch, STEPS)))
-          best = *this;
+      // A check on the processor has clusters, and need not compile what is for devices without them.
+      if constexpr (Shape::FITS && !(ON_HOST && Shape::LINK == Link::OLD_DEVICE)) {
+        Choice made{recurrent_kernel<Way, Shape>, plan_of(shape)};
+        if constexpr (Shape::OVER_MEMORY)
+          made.words = MemoryRing<typename Shape::Exchange, typename Shape::Own, Way::DELAY>::WORDS;
+        if ((number < 0 || number == at) && runs(made, Shape::LINK) &&
+            (chosen.kernel == nullptr || recurrent_seconds(made.plan, batch, STEPS) < seconds(batch, STEPS)))
+          chosen = made;
       }
     };
     (consider(Each()), ...);
-    *this = best;
-    return kernel != nullptr;
+    if (chosen.plan.over_memory)
+      memory.make_room(static_cast<std::size_t>(chosen.teams) * static_cast<std::size_t>(COUNTER_WORDS + chosen.words));
+    return chosen.kernel != nullptr;
   }
 
-  bool runs(const RecurrentPlan &of) const { return (!of.tensor_cores || has_fragments()) && runs_clusters(kernel, size()); }
+  static bool runs(Choice &of, Link link) {
+    if (of.plan.tensor_cores && !has_fragments())
+      return false;
+    if (!of.plan.over_memory)
+      return runs_clusters(of.kernel, size(of.plan));
+    if (link == Link::OLD_DEVICE && has_clusters())
+      return false;
+    of.teams = resident_blocks(of.kernel, of.plan.warps * LANES, of.plan.shared) / of.plan.blocks;
+    return of.teams > 0;
+  }
 };
 
 } // namespace snnc

@@ -29,6 +29,8 @@ template <int BLOCKS> DEVICE Place place_of(Place own, int target) {
 /// Spikes as bits: [sample][32 neurons]. WORDS: those of a row that are read.
 template <class Units, int PARTS, int WORDS> struct SpikeExchange {
   static constexpr int FACTORS = 1;
+  /// Words of 32 neurons of a sample.
+  static constexpr int CHUNK = 1;
   /// A spike is 2 as a number of 16 bits, of either kind: one bit.
   static constexpr float ONE = 2.0f;
   /// Words that a warp sends at once.
@@ -54,8 +56,8 @@ template <class Units, int PARTS, int WORDS> struct SpikeExchange {
 
   /// Sends the words of a warp's units to a slot of all blocks, a lane to each.
   DEVICE static void send_units(const std::uint32_t (&words)[Units::OF_WARP], Place slot, Place barrier, int rank, int warp, int lane) {
-    const int target = least(lane, Units::BLOCKS - 1);
-    const Place to = place_of<Units::BLOCKS>(slot, target), arrive = place_of<Units::BLOCKS>(barrier, target);
+    const int target = least(lane, Units::RECEIVERS - 1);
+    const Place to = place_of<Units::RECEIVERS>(slot, target), arrive = place_of<Units::RECEIVERS>(barrier, target);
     UNROLL(16)
     for (int i = 0; i < Units::OF_WARP; i += WIDTH) {
       const int unit = Units::index(warp, i);
@@ -63,8 +65,8 @@ template <class Units, int PARTS, int WORDS> struct SpikeExchange {
       UNROLL(4)
       for (int j = 0; j < WIDTH; ++j)
         sent[j] = words[i + j];
-      if (Units::exists(unit) && lane < Units::BLOCKS)
-        put_words<Units::BLOCKS>(sent, to + 4 * (Units::sample(unit) * ROW + rank * Units::CHUNKS + Units::chunk(unit)), arrive);
+      if (Units::exists(unit) && lane < Units::RECEIVERS)
+        put_words<Units::RECEIVERS>(sent, to + 4 * (Units::sample(unit) * ROW + rank * Units::CHUNKS + Units::chunk(unit)), arrive);
     }
   }
 
@@ -87,7 +89,7 @@ template <class Units, int PARTS, int WORDS> struct DeltaExchange {
   static constexpr int ROW = larger_of(WORDS, Units::BLOCKS *Units::CHUNKS) * CHUNK + 8 * PARTS;
   static constexpr int SLOT_BYTES = Units::SAMPLES * ROW * 4, SENT_BYTES = Units::BLOCKS * Units::ALL * CHUNK * 4;
   /// Lanes that send a chunk, 16 bytes each, and blocks that a lane sends to.
-  static constexpr int PIECES = CHUNK / 4, AT_ONCE = LANES / PIECES, TARGETS = parts_of(Units::BLOCKS, AT_ONCE);
+  static constexpr int PIECES = CHUNK / 4, AT_ONCE = LANES / PIECES, TARGETS = parts_of(Units::RECEIVERS, AT_ONCE);
 
   DEVICE static void read(const char *slot, int sample, int word, int c, int half, std::uint32_t (&factors)[PARTS][2]) {
     const std::uint32_t *words = reinterpret_cast<const std::uint32_t *>(slot) + sample * ROW + word * CHUNK + (half * 4 + c) * 2 * PARTS;
@@ -139,13 +141,13 @@ template <class Units, int PARTS, int WORDS> struct DeltaExchange {
       UNROLL(16)
       for (int k = 0; k < TARGETS; ++k) {
         const int target = k * AT_ONCE + lane / PIECES;
-        const Place to = place_of<Units::BLOCKS>(slot, target), arrive = place_of<Units::BLOCKS>(barrier, target);
+        const Place to = place_of<Units::RECEIVERS>(slot, target), arrive = place_of<Units::RECEIVERS>(barrier, target);
         UNROLL(16)
         for (int i = 0; i < EACH; ++i) {
           const int unit = Units::index(warp, begin + i),
                     at = 4 * (Units::sample(unit) * ROW + (rank * Units::CHUNKS + Units::chunk(unit)) * CHUNK + 4 * piece);
-          if (Units::exists(unit) && target < Units::BLOCKS)
-            put_words<Units::BLOCKS>(sent[i], to + at, arrive);
+          if (Units::exists(unit) && target < Units::RECEIVERS)
+            put_words<Units::RECEIVERS>(sent[i], to + at, arrive);
         }
       }
     }
@@ -169,9 +171,10 @@ template <class Units, int PARTS, int WORDS> struct DeltaExchange {
 
 /// Deltas as float32: [sample][neuron].
 template <class Units, int INPUTS> struct FloatExchange {
+  static constexpr int CHUNK = 32;
   static constexpr int ROW = (larger_of(INPUTS, Units::BLOCKS *Units::CHUNKS * 32) + 3) / 4 * 4;
   static constexpr int SLOT_BYTES = Units::SAMPLES * ROW * 4, SENT_BYTES = Units::BLOCKS * Units::ALL * 128;
-  static constexpr int PIECES = 8, AT_ONCE = LANES / PIECES, TARGETS = parts_of(Units::BLOCKS, AT_ONCE);
+  static constexpr int PIECES = 8, AT_ONCE = LANES / PIECES, TARGETS = parts_of(Units::RECEIVERS, AT_ONCE);
 
   DEVICE static std::uint32_t word_of(float delta, int) { return bits_of(delta); }
 
@@ -188,8 +191,8 @@ template <class Units, int INPUTS> struct FloatExchange {
       UNROLL(16)
       for (int k = 0; k < TARGETS; ++k) {
         const int target = k * AT_ONCE + lane / PIECES;
-        if (Units::exists(unit) && target < Units::BLOCKS)
-          put_words<Units::BLOCKS>(sent, place_of<Units::BLOCKS>(slot, target) + at, place_of<Units::BLOCKS>(barrier, target));
+        if (Units::exists(unit) && target < Units::RECEIVERS)
+          put_words<Units::RECEIVERS>(sent, place_of<Units::RECEIVERS>(slot, target) + at, place_of<Units::RECEIVERS>(barrier, target));
       }
     }
   }

@@ -17,6 +17,8 @@ template <class Way, class Shape> class Float32Products;
 /// How the work is shared out, known when it is compiled: a cluster of BLOCKS blocks of WARPS warps owns a sample.
 template <class Way, int BLOCKS_OF, int WARPS_OF> struct Float32Shape {
   static constexpr int BLOCKS = BLOCKS_OF, WARPS = WARPS_OF, THREADS = WARPS * LANES, SAMPLES = 1;
+  static constexpr Link LINK = Link::CLUSTER;
+  static constexpr bool OVER_MEMORY = false;
   static constexpr int CHUNKS = parts_of(parts_of(Way::SIZE, 32), BLOCKS), NEURONS = CHUNKS * 32;
   /// Inputs of a warp, whole fours, and of all warps.
   static constexpr int OWN_INPUTS = parts_of(parts_of(Way::SIZE, WARPS), 4) * 4, INPUTS = OWN_INPUTS * WARPS;

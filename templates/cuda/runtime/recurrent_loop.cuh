@@ -2,17 +2,17 @@
 //
 // A block multiplies what all neurons gave DELAY steps ago by the weights of its own neurons, which stay on it (Shape::Products), sums meet
 // in shared memory, then a lane does the step of a neuron of a sample and sends what it gives to all blocks. There is no other barrier of
-// the cluster than that: words are counted as they come in.
+// the cluster than that: words are counted as they come in. Blocks that are no cluster do the same through memory, with a barrier a step.
 #ifndef SNNC_RECURRENT_LOOP_CUH
 #define SNNC_RECURRENT_LOOP_CUH
 
-#include "recurrent_exchange.cuh"
+#include "recurrent_memory.cuh"
 
 namespace snnc {
 
 /// Where things lie in a block's shared memory, in bytes, and how many slots the exchange has: so many that a block never writes what
 /// another still reads. Where they find no room there is one for a delay of 1, and blocks say when they have read (with a longer delay one
-/// of them could say so twice before another did once).
+/// of them could say so twice before another did once). BLOCKS: those that write here.
 template <class Way, int BLOCKS, int SLOT_BYTES, int SUM_BYTES, int WEIGHT_BYTES> struct SharedRoom {
   static constexpr int MOST = 232448, BARRIERS = (2 * Way::DELAY + 2) * 16, SUMS = BARRIERS, WEIGHTS = SUMS + SUM_BYTES,
                        EXCHANGE = WEIGHTS + WEIGHT_BYTES;
@@ -26,15 +26,62 @@ public:
   using Net = typename Way::Net;
 
   DEVICE RecurrentLoop(const Net &net_of, const Run &run_of)
-      : net(net_of), run(run_of), rank(Shape::BLOCKS > 1 ? cluster_rank() : 0), first(block_index() / Shape::BLOCKS * Shape::SAMPLES),
-        warp(thread_index() / LANES), lane(lane_index()), barriers(reinterpret_cast<Mbarrier *>(shared_memory())),
-        sums(reinterpret_cast<float *>(shared_memory() + Room::SUMS)) {}
+      : net(net_of), run(run_of), rank(Shape::OVER_MEMORY  ? block_index() % Shape::BLOCKS
+                                       : Shape::BLOCKS > 1 ? cluster_rank()
+                                                           : 0),
+        first(block_index() / Shape::BLOCKS * Shape::SAMPLES), warp(thread_index() / LANES), lane(lane_index()),
+        barriers(reinterpret_cast<Mbarrier *>(shared_memory())), sums(reinterpret_cast<float *>(shared_memory() + Room::SUMS)) {}
 
   DEVICE void go() {
-    begin_exchange();
-    products.load(net, rank, sums, shared_memory() + Room::WEIGHTS);
+    if constexpr (Shape::OVER_MEMORY) {
+      // A team has several groups of samples, one after the other.
+      products.load(net, rank, sums, shared_memory() + Room::WEIGHTS);
+      UNROLL(1)
+      for (; first < run.batch; first += grid_size() / Shape::BLOCKS * Shape::SAMPLES) {
+        begin_exchange();
+        take_steps();
+        given_before += most(0, run.steps - Way::DELAY);
+      }
+    } else {
+      begin_exchange();
+      products.load(net, rank, sums, shared_memory() + Room::WEIGHTS);
+      take_steps();
+    }
+    clock.end();
+    // A block that has ended could not be written to.
+    if constexpr (CLUSTER)
+      sync_cluster();
+  }
+
+private:
+  static constexpr bool CLUSTER = Shape::BLOCKS > 1 && !Shape::OVER_MEMORY;
+  using Neuron = typename Way::Neuron;
+  using Given = typename Neuron::Given;
+  using Exchange = typename Shape::Exchange;
+  using Units = typename Shape::Own;
+  using Room = typename Shape::Room;
+  using Ring = MemoryRing<Exchange, Units, Way::DELAY>;
+  static constexpr int UNITS = Units::OF_WARP;
+  /// Registers are full of weights.
+  static constexpr bool WIDE = Shape::REGISTERS > 32;
+
+  const Net &net;
+  const Run &run;
+  const int rank;
+  int first;
+  const int warp, lane;
+  /// Messages of the groups of samples before.
+  int given_before = 0;
+  Mbarrier *const barriers;
+  float *const sums;
+  typename Shape::Products products;
+  Neuron neurons[UNITS];
+  Given ahead[UNITS];
+  Clock clock;
+
+  DEVICE void take_steps() {
     begin_neurons();
-    if constexpr (Shape::BLOCKS > 1)
+    if constexpr (CLUSTER)
       sync_cluster();
     else
       sync_block();
@@ -45,31 +92,9 @@ public:
       if (live)
         neurons[i].end(net, b, neuron);
     });
-    clock.end();
-    // A block that has ended could not be written to.
-    if constexpr (Shape::BLOCKS > 1)
-      sync_cluster();
   }
 
-private:
-  using Neuron = typename Way::Neuron;
-  using Given = typename Neuron::Given;
-  using Exchange = typename Shape::Exchange;
-  using Units = typename Shape::Own;
-  using Room = typename Shape::Room;
-  static constexpr int UNITS = Units::OF_WARP;
-  /// Registers are full of weights.
-  static constexpr bool WIDE = Shape::REGISTERS > 32;
-
-  const Net &net;
-  const Run &run;
-  const int rank, first, warp, lane;
-  Mbarrier *const barriers;
-  float *const sums;
-  typename Shape::Products products;
-  Neuron neurons[UNITS];
-  Given ahead[UNITS];
-  Clock clock;
+  DEVICE Ring ring() const { return Ring(run.counters, block_index() / Shape::BLOCKS, grid_size() / Shape::BLOCKS, rank); }
 
   template <class Call> DEVICE void for_each_unit(const Call &call) {
     // Where registers are full of weights, addresses are found anew in each turn.
@@ -94,7 +119,7 @@ private:
     UNROLL(1)
     for (int n = -Way::DELAY; n < 0; ++n)
       Exchange::template fill<Way>(net, run, slot(n), n, first);
-    if constexpr (Shape::BLOCKS > 1) {
+    if constexpr (CLUSTER) {
       if (thread_index() == 0) {
         for (int i = 0; i < Room::SLOTS; ++i)
           begin_barrier(barriers + i, 1);
@@ -142,8 +167,11 @@ private:
     step(n, given);
     clock.part(2);
     // With a delay of 1 a block has waited for what all of its warps gave; with more, sums of the next turn would come too soon.
-    if (Shape::BLOCKS == 1 || Way::DELAY > 1)
+    if (!CLUSTER || Way::DELAY > 1)
       sync_block();
+    if constexpr (Shape::OVER_MEMORY)
+      if (n + Way::DELAY < run.steps)
+        ring().give(slot(n), given_before + n);
   }
 
   /// Leaves in the slot of turn n what is sent of its spikes; those before the segment were chosen when it was theirs to be.
@@ -159,6 +187,8 @@ private:
 
   /// Waits for what all blocks gave in turn n.
   DEVICE void await(int n) {
+    if constexpr (Shape::OVER_MEMORY)
+      return ring().take(slot(n), given_before + n);
     Mbarrier *barrier = barriers + slot_of(n);
     wait_for(barrier, n / Room::SLOTS);
     if (thread_index() == 0)
@@ -209,7 +239,8 @@ private:
 template <class Way, class Shape, class Clock = NoClock> KERNEL_OF(Shape::THREADS, 1)
 void recurrent_kernel(WHOLE_GRID typename Way::Net net, WHOLE_GRID Run run) {
   // Nobody starts what a device cannot run.
-  if constexpr ((Shape::BLOCKS == 1 || COMPILES_CLUSTERS) && (!Shape::TENSOR_CORES || COMPILES_FRAGMENTS))
+  constexpr bool CLUSTERS_FIT = Shape::BLOCKS == 1 || Shape::LINK == Link::MEMORY || COMPILES_CLUSTERS == (Shape::LINK == Link::CLUSTER);
+  if constexpr ((ON_HOST || CLUSTERS_FIT) && (!Shape::TENSOR_CORES || COMPILES_FRAGMENTS))
     RecurrentLoop<Way, Shape, Clock>(net, run).go();
 }
 

@@ -17,8 +17,11 @@ namespace snnc {
 
 template <class Way, class Shape> class MmaProducts;
 
-/// How the work is shared out, known when it is compiled: a cluster of BLOCKS blocks of WARPS warps owns 8 GROUPS samples.
-template <class Way, int BLOCKS_OF, int GROUPS_OF, int WARPS_OF> struct MmaShape {
+/// How the work is shared out, known when it is compiled: a cluster of BLOCKS blocks of WARPS warps owns 8 GROUPS samples, or a team of them
+/// that reach each other over memory has 8 GROUPS samples at a time.
+template <class Way, int BLOCKS_OF, int GROUPS_OF, int WARPS_OF, Link LINK_OF = Link::CLUSTER> struct MmaShape {
+  static constexpr Link LINK = LINK_OF;
+  static constexpr bool OVER_MEMORY = LINK != Link::CLUSTER;
   static constexpr int BLOCKS = BLOCKS_OF, GROUPS = GROUPS_OF, WARPS = WARPS_OF, THREADS = WARPS * LANES, SAMPLES = 8 * GROUPS,
                        INPUTS = Way::SIZE;
   static constexpr int ALL_WORDS = parts_of(Way::SIZE, 32), CHUNKS = parts_of(ALL_WORDS, BLOCKS), NEURONS = CHUNKS * 32,
@@ -41,15 +44,15 @@ template <class Way, int BLOCKS_OF, int GROUPS_OF, int WARPS_OF> struct MmaShape
   static constexpr int INPUT_PARTS = WARPS / TILE_GROUPS, OWN_WORDS = parts_of(ALL_WORDS, INPUT_PARTS),
                        READ_WORDS = INPUT_PARTS * OWN_WORDS;
 
-  using Own = Units<BLOCKS, CHUNKS, SAMPLES, WARPS>;
+  using Own = Units<BLOCKS, CHUNKS, SAMPLES, WARPS, !OVER_MEMORY>;
   using Exchange = std::conditional_t<Way::BACK, DeltaExchange<Own, Way::PARTS, READ_WORDS>, SpikeExchange<Own, Way::PARTS, READ_WORDS>>;
 
   static constexpr int FRAGMENTS = OWN_TILES * OWN_WORDS * 2, MOST_REGISTERS = 64;
   /// Whether second halves of weights lie in shared memory, and registers that a thread has for weights.
   static constexpr bool LOW_SHARED = Way::PARTS == 2 && FRAGMENTS * 8 > MOST_REGISTERS;
   static constexpr int REGISTERS = FRAGMENTS * (LOW_SHARED ? 4 : 4 * Way::PARTS);
-  using Room =
-      SharedRoom<Way, BLOCKS, Exchange::SLOT_BYTES, INPUT_PARTS * SAMPLES * NEURONS * 4, LOW_SHARED ? WARPS * FRAGMENTS * LANES * 16 : 0>;
+  using Room = SharedRoom<Way, Own::RECEIVERS, Exchange::SLOT_BYTES, INPUT_PARTS * SAMPLES * NEURONS * 4,
+                          LOW_SHARED ? WARPS * FRAGMENTS * LANES * 16 : 0>;
   using Products = MmaProducts<Way, MmaShape>;
   static constexpr bool TENSOR_CORES = true;
   static constexpr bool FITS = Room::BYTES <= Room::MOST && REGISTERS <= MOST_REGISTERS;

@@ -35,20 +35,22 @@ struct Sharing {
   }
 };
 
-/// Predicted cycles of a step, forward or back.
+/// Predicted cycles of a step, forward or back, by what an H100 takes (docs/explanation/gpu-bounds.md): within a factor of 1.5 of both passes
+/// of a network of one and of two recurrent layers there.
 inline double predicted_cycles(const Sharing &given, int tile, const Work &work, const Way &way) {
-  // Cycles of a barrier of a block and of a team, and of a block that comes to it; bytes out of L2 and out of shared memory, and multiplications, that a multiprocessor
-  // takes a cycle; usual activity.
-  constexpr double BLOCK_BARRIER = 60, TEAM_BARRIER = 1500, ARRIVAL = 5, FAR_BYTES = 64, NEAR_BYTES = 128, PRODUCTS = 128, ACTIVITY = 0.05;
-  // Cycles of a row for a warp: latency over rows in flight (32 of a lone sample, else 16), out of L2 270 cycles; or its instructions.
-  constexpr double FAR_ROW = 9, FAR_ROW_OF_TILE = 17, NEAR_ROW = 4, NEAR_ROW_OF_TILE = 13, WARPS = 16;
+  // Cycles of a barrier of a block and of a team, the same for any width (a wider team of the same time is not worth its blocks); bytes out of L2 and out of
+  // shared memory, and multiplications, that a multiprocessor takes a cycle; usual activity.
+  constexpr double BLOCK_BARRIER = 103, TEAM_BARRIER = 2400, ARRIVAL = 1, FAR_BYTES = 24, NEAR_BYTES = 90, PRODUCTS = 85, ACTIVITY = 0.05;
+  // Cycles of a row for a warp, of a lone sample and of a tile; of lists and equations of 32 neurons and a sample, forward.
+  constexpr double FAR_ROW = 57, FAR_ROW_OF_TILE = 82, NEAR_ROW = 23, NEAR_ROW_OF_TILE = 48, LISTS = 7000, WARPS = 16;
   const double samples = given.team_samples, reads = (given.team_samples + tile - 1) / tile;
   const double bytes = 4 * (way.listed * ACTIVITY * samples + way.dense * reads) / given.team_blocks;
   const double products = way.dense * reads * tile / given.team_blocks;
   const double row = way.near ? (tile == 1 ? NEAR_ROW : NEAR_ROW_OF_TILE) : (tile == 1 ? FAR_ROW : FAR_ROW_OF_TILE);
-  const double warp = std::ceil(work.chunks * reads / (given.team_blocks * WARPS)) * way.rows * row;
-  return work.levels * (given.team_blocks == 1 ? BLOCK_BARRIER : TEAM_BARRIER + ARRIVAL * given.team_blocks) +
-         std::max({bytes / (way.near ? NEAR_BYTES : FAR_BYTES), products / PRODUCTS, warp});
+  const double items = std::ceil(work.chunks * reads / (given.team_blocks * WARPS));
+  const double lists = way.listed > 0 ? items * std::min<double>(tile, samples) * LISTS : 0;
+  return work.levels * (given.team_blocks == 1 ? BLOCK_BARRIER : TEAM_BARRIER + ARRIVAL * given.team_blocks) + lists +
+         std::max({bytes / (way.near ? NEAR_BYTES : FAR_BYTES), products / PRODUCTS, items * way.rows * row});
 }
 
 /// Blocks of a team and the tiles for `batch` samples on `limit` blocks; `blocks` and `tile` are what was asked for, 0 for a choice;

@@ -24,6 +24,12 @@ inline void end_of_products() {}
 template <int LATER> void wait_for_products() {}
 /// What was stored in shared memory before, tensor cores see behind the next barrier.
 inline void show_stored() {}
+#if defined(SNNC_WRONG_GROUPS)
+/// A test of the trial makes products wrong: rows and columns of matrices are exchanged.
+constexpr bool EXCHANGED = true;
+#else
+constexpr bool EXCHANGED = false;
+#endif
 
 /// Adds A [16][16] (of this warp) times B [16][128]: `group` bytes from 8 columns to the next, MATRIX_BYTES from 8 depths to the next.
 /// `TURNED`: a row of 16 bytes is 8 columns of a depth, else 8 depths of a column. `add`: to the sums, else they begin here.
@@ -45,7 +51,7 @@ template <class Half, bool TURNED> void multiply_group(float (&d)[16][4], const 
       for (int k = 0; k < 16; ++k) {
         const int c = column + i % 2;
         std::uint16_t bits;
-        std::memcpy(&bits, b + n * group + k / 8 * MATRIX_BYTES + (TURNED ? k % 8 * 16 + c * 2 : c * 16 + k % 8 * 2), 2);
+        std::memcpy(&bits, b + n * group + k / 8 * MATRIX_BYTES + (TURNED != EXCHANGED ? k % 8 * 16 + c * 2 : c * 16 + k % 8 * 2), 2);
         sum = fmaf(rows[i / 2][k], Half::number(bits), sum);
       }
       d[n][i] = sum;

@@ -46,6 +46,9 @@ struct DenseSums {
   bool add;
 };
 
+/// Whether groups of four warps multiply on the thread's device (sm_90, where a trial gave what single warps give).
+bool products_by_groups();
+
 /// sums[row][output] = sum over inputs of source[row][input] * weights[input][output]. A row of spikes has whole words.
 void whole_forward(const std::uint32_t *spikes, int rows, const PreparedWeights &weights, const DenseSums &sums);
 void whole_forward(const float *numbers, int rows, const PreparedWeights &weights, const DenseSums &sums);

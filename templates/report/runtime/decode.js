@@ -11,6 +11,11 @@ function unpack(coded) {
     for (let i = 0; i < coded.runs.length; i += 2) for (let n = 0; n < coded.runs[i + 1]; n++) out.push(coded.runs[i]);
     return out;
   }
+  if (coded.each) {
+    const each = unpack(coded.each), times = unpack(coded.times), out = [];
+    for (let i = 0; i < each.length; i++) for (let n = 0; n < times[i]; n++) out.push(each[i]);
+    return out;
+  }
   if (coded.of) return Array.from(bytesOf(coded.u8), (place) => coded.of[place]);
   if (coded.u8) return bytesOf(coded.u8);
   const view = new DataView(bytesOf(coded.i32 || coded.f64).buffer), size = coded.i32 ? 4 : 8, out = [];

@@ -58,7 +58,7 @@ function trafficMatrix() {
     parts.set(key, [...(parts.get(key) || []), t.kinds[kind] + " " + amount(bytes)]);
   }
   return drawMatrix(document.getElementById("matrix"), document.getElementById("matrixlegend"), t.nodes, cells,
-    (row, column, value) => t.nodes[row] + " → " + t.nodes[column] + ": " + amount(value) + " a step (predicted)" + (value ? "\n" + parts.get(row * number + column).join(", ") : ""),
+    (row, column, value) => t.nodes[row] + " → " + t.nodes[column] + ": " + amount(value) + " per step (predicted)" + (value ? "\n" + parts.get(row * number + column).join(", ") : ""),
     "logarithmic scale");
 }
 function chipMatrix() {
@@ -66,5 +66,5 @@ function chipMatrix() {
   if (!canvas) return null;
   chips.forEach((row, i) => row.forEach((value, j) => { if (value > 0) cells.set(i * chips.length + j, value); }));
   return drawMatrix(canvas, document.getElementById("chipslegend"), chips.map((_, i) => "IPU " + i), cells,
-    (row, column, value) => (row === column ? "on IPU " + row : "IPU " + row + " → IPU " + column) + ": " + amount(value) + " a step (predicted)", "logarithmic scale");
+    (row, column, value) => (row === column ? "on IPU " + row : "IPU " + row + " → IPU " + column) + ": " + amount(value) + " per step (predicted)", "logarithmic scale");
 }

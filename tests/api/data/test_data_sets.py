@@ -98,7 +98,7 @@ def test_gestures_are_cut_out_of_recordings(tmp_path):
     assert y.tolist() == [0, 10]
     assert np.argwhere(x.dense()).tolist() == [[0, 0, 1, 2, 1], [0, 1, 1, 126, 127], [1, 0, 0, 4, 3]]
     (tmp_path / "user01_led.aedat").write_bytes(whole[:-3])
-    with pytest.raises(DataFormatError, match=r"at byte \d+: a packet declares 16 bytes, and the file has 13 more"):
+    with pytest.raises(DataFormatError, match=r"at byte \d+: a packet declares 16 bytes, but the file has 13 more"):
         list(data.dvs_gesture(tmp_path).map(data.Bin(steps=2)).batches(1))
 
 

@@ -120,7 +120,7 @@ def test_two_arrays_of_one_name_are_refused(tmp_path):
         for number in (1, 2):
             with file.open("x.npy", "w") as member:
                 np.save(member, np.full(3, number))
-    with pytest.raises(errors.DataFileError, match="two of its arrays have one name"):
+    with pytest.raises(errors.DataFileError, match="two of its arrays have the same name"):
         read_arrays(tmp_path / "x.npz")
 
 

@@ -108,7 +108,7 @@ def test_what_learns_is_said_kept_and_written_back(model, tmp_path, capsys):
     options = ("--target", "reference", "--loss", "ce_mean_membrane", "--optimizer", "sgd:0.5", "--learnable", "beta, threshold")
     assert run("compile", model, *options, "-o", build) == 0
     said = capsys.readouterr()
-    assert "Training changes neurons_1.beta, neurons_2.beta, as asked for" in said.out + said.err
+    assert "Training changes neurons_1.beta, neurons_2.beta, as requested" in said.out + said.err
     assert run("check", build) == 0
     assert "beta = 0.9 (learned)" in " ".join(capsys.readouterr().out.split())
     assert run("check", build, "--json") == 0

@@ -215,7 +215,7 @@ def test_narrow_screens_need_no_sideways_scrolling(tmp_path: Path, width: int) -
 
 
 def test_the_page_of_64_ipus_is_below_a_megabyte(tmp_path: Path) -> None:
-    """Numbers as in a plan for eight IPUs that snnc made: ten tiles in a row hold the same bytes, and their cycles have some hundred values."""
+    """As in a plan for eight IPUs that snnc made, ten tiles in a row hold the same bytes, and cycles have some hundred values."""
     plan, rng = made_plan("pod64", layers=12, replicas=4, batch=64), np.random.default_rng(0)
     tiles = plan.target.tiles
     memory = {name: tuple(np.repeat(rng.integers(1000, 60000, tiles // 10 + 1), 10)[:tiles].tolist()) for name in plan.memory}
@@ -226,7 +226,9 @@ def test_the_page_of_64_ipus_is_below_a_megabyte(tmp_path: Path) -> None:
     with opened(file) as one:
         one.page.focus("#map")
         one.page.keyboard.press("ArrowRight")
-        assert f"{plan.tile_memory[1]:,} of 638,976 bytes" in one.page.inner_text("#tip")
+        tip = one.page.inner_text("#tip")
+        assert f"{plan.tile_memory[1]:,} of 638,976 bytes" in tip
+        assert f"compute {cycles['compute'][1]:,}" in tip
         silent(one)
 
 

@@ -268,4 +268,5 @@ def test_runs_of_numbers() -> None:
 
 
 def test_bytes_are_written_short() -> None:
-    assert [amount(n) for n in (1023, 1024, 1023 * 1024, 2.5 * 2**20, 7 * 2**30, 2**41)] == ["1023 bytes", "1 KiB", "1023 KiB", "2.5 MiB", "7 GiB", "2 TiB"]
+    written = {1023: "1023 bytes", 1024: "1 KiB", 1023 * 1024: "1023 KiB", 2.5 * 2**20: "2.5 MiB", 7 * 2**30: "7 GiB", 2**41: "2 TiB"}
+    assert {n: amount(n) for n in written} == written

@@ -200,11 +200,13 @@ def test_nvcc_makes_tensor_core_instructions_of_the_products(precision, tmp_path
         pytest.skip(str(error))
     folder = emit_cuda(wide(), tmp_path / "project", precision=precision)
     # Spikes are multiplied by weights of float16, deltas by those of bfloat16, which sm_75 has no tensor cores for.
+    usual = ["m16n8k16.row.col.f32.bf16.bf16.f32", "m16n8k16.row.col.f32.f16.f16.f32"]
     own = {
-        "sm_90": ["m16n8k16.row.col.f32.bf16.bf16.f32", "m16n8k16.row.col.f32.f16.f16.f32"],
-        "sm_75": ["m16n8k8.row.col.f32.f16.f16.f32"],
+        "sm_90a": (usual, ["m64n128k16.f32.bf16.bf16", "m64n128k16.f32.f16.f16"]),
+        "sm_90": (usual, []),
+        "sm_75": (["m16n8k8.row.col.f32.f16.f16.f32"], []),
     }
-    for architecture, products in own.items():
+    for architecture, (products, of_groups) in own.items():
         command = [
             *nvcc(),
             "-std=c++17",
@@ -215,7 +217,9 @@ def test_nvcc_makes_tensor_core_instructions_of_the_products(precision, tmp_path
             str(tmp_path / "products.ptx"),
         ]
         subprocess.run(command, check=True, capture_output=True)
-        assert sorted(set(re.findall(r"mma\.sync\.aligned\.(\S+)", (tmp_path / "products.ptx").read_text()))) == products
+        said = (tmp_path / "products.ptx").read_text()
+        assert sorted(set(re.findall(r"\bmma\.sync\.aligned\.(\S+)", said))) == products
+        assert sorted(set(re.findall(r"wgmma\.mma_async\.sync\.aligned\.(\S+)", said))) == of_groups
     kernels = [k for k in resources(build_cuda(folder, "sm_90")) if "multiply" in k.name]
     assert len(kernels) > 10
     assert [k.name for k in kernels if k.spill_stores or k.spill_loads] == []

@@ -10,6 +10,7 @@ from snnc.backends.cuda.emit import emit_cuda
 from snnc.backends.cuda.schedule.cores import core_seconds
 from snnc.backends.cuda.schedule.launches import Launch, filled, read_launches
 from snnc.backends.cuda.schedule.prediction import H100, predict, seconds_of
+from snnc.backends.cuda.schedule.teams import TeamWork, team_seconds
 from snnc.cli import main as cli
 
 # Measured on an H100 on 2026-11-23, us: forward, back, gradient of a convolution: channels, size, outputs, kernel, images.
@@ -46,6 +47,21 @@ def test_convolutions_are_predicted_within_half_of_what_they_took(name):
 def test_a_core_is_predicted_as_the_same_structure_took(batch, back, microseconds):
     """256 neurons, 100 steps: clusters of 8 blocks and 8 samples, or of 2 blocks and 16 samples."""
     assert 1e6 * core_seconds(256, batch, 100, back=back, parts=2) == pytest.approx(microseconds, rel=0.2)
+
+
+@pytest.mark.parametrize(
+    ("work", "steps", "microseconds"),
+    [
+        (TeamWork(1, 276, 249_856, 0, 0), 100, 475),
+        (TeamWork(1, 276, 0, 70_656, 276), 100, 796),
+        (TeamWork(1, 2068, 3_883_008, 0, 0), 250, 3_550),
+        (TeamWork(1, 2068, 0, 3_166_208, 2048), 250, 21_540),
+    ],
+    ids=["W1 forward", "W1 back", "W2 forward", "W2 back"],
+)
+def test_feedbacks_are_predicted_within_half_of_what_they_took(work, steps, microseconds):
+    """Measured on an H100 on 2026-11-23, when networks ran as one feedback: 64 samples, 5 % of the inputs spike."""
+    assert microseconds / 1.5 <= 1e6 * team_seconds(work, 64, steps) <= 1.5 * microseconds
 
 
 def test_launches_of_a_project_are_those_of_its_program(tmp_path):

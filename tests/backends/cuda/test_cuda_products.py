@@ -1,6 +1,8 @@
 """Dense products over a whole sequence, as CUDA kernels on the processor, against sums in float64."""
 
+import os
 import subprocess
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -8,11 +10,14 @@ import pytest
 from snnc.backends.codegen.source_templates import source_of, source_templates
 from snnc.backends.cuda.build import HOST_FLAGS
 from snnc.backends.cuda.emit import CONSTANTS
+from snnc.backends.cuda.schedule.launches import NARROW, slice_rows
 from snnc.backends.toolchain.compilers import compiler
 
 RUNTIME = Path(__file__).parents[3] / "templates" / "cuda" / "runtime"
 SIZES = ((2, 5, 3), (3, 33, 20), (70, 100, 20), (130, 65, 129), (33, 300, 7), (257, 31, 40), (64, 128, 128))
 """Rows, inputs and outputs."""
+WIDE_SIZES = tuple(sizes for sizes in SIZES if sizes[2] > NARROW)
+"""Groups of warps multiply where there are more columns than those of a narrow tile."""
 # Of a sum, the error beside the sum of its terms' sizes. A number of 8 bits is off by 2^-8 of itself.
 _TWO_PARTS = 3 * 2.0**-16
 """Of a product of two factors of two parts of 8 bits each, of which the smallest product is left out."""
@@ -27,22 +32,48 @@ ROUNDED = 2.0**-7
 
 
 @pytest.fixture(scope="module")
-def products(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("products")
+def build(tmp_path_factory):
+    """Compile the check, with more flags."""
+    return cache(lambda *flags: built(tmp_path_factory.mktemp("products"), flags))
+
+
+def built(folder, flags):
     sources = [str(RUNTIME / "whole_products.cu"), str(Path(__file__).with_name("whole_products_check.cpp"))]
     (folder / "constants.hpp").write_text(source_of(source_templates(), "common/constants.hpp", {"constants": CONSTANTS}))
-    command = [*compiler(), "-std=c++17", *HOST_FLAGS, f"-I{RUNTIME}", f"-I{folder}", "-x", "c++", *sources, "-o", str(folder / "check")]
-    subprocess.run(command, check=True, capture_output=True, text=True)
+    command = [*compiler(), "-std=c++17", *HOST_FLAGS, *flags, f"-I{RUNTIME}", f"-I{folder}", "-x", "c++", *sources]
+    subprocess.run([*command, "-o", str(folder / "check")], check=True, capture_output=True, text=True)
     return folder / "check"
 
 
-@pytest.mark.representative("(2, 5, 3)-*", "(3, 33, 20)-*", "(70, 100, 20)-*", "(33, 300, 7)-*")
-@pytest.mark.parametrize("order", ["forwards", "backwards"])
-@pytest.mark.parametrize("sizes", SIZES, ids=str)
-def test_products_of_many_rows_are_those_of_the_definition(products, sizes, order, monkeypatch):
-    monkeypatch.setenv("SNNC_HOST_ORDER", order)
-    said = subprocess.run([products, *map(str, sizes)], check=True, capture_output=True, text=True).stdout
-    lines = [line.split() for line in said.splitlines()]
+def run(program, sizes, groups, order="forwards"):
+    """Return whether groups of warps multiply, and the lines that the check prints."""
+    given = os.environ | {"SNNC_HOST_ORDER": order, "SNNC_WARPGROUPS": "1" if groups else "0"}
+    said = subprocess.run([program, *map(str, sizes)], check=True, capture_output=True, text=True, env=given).stdout
+    (multiplies, slices), *lines = [line.split() for line in said.splitlines()]
+    assert int(slices) == slice_rows(*sizes)
+    return multiplies == "groups", lines
+
+
+@pytest.mark.representative("(2, 5, 3)-*", "(3, 33, 20)-*", "(70, 100, 20)-*", "(33, 300, 7)-*", "(257, 31, 40)-True-*")
+@pytest.mark.parametrize(
+    ("sizes", "groups", "order"),
+    [
+        *((sizes, False, order) for sizes in SIZES for order in ("forwards", "backwards")),
+        *((sizes, True, "forwards") for sizes in WIDE_SIZES),
+        (WIDE_SIZES[0], True, "backwards"),
+    ],
+    ids=str,
+)
+def test_products_of_many_rows_are_those_of_the_definition(build, sizes, groups, order):
+    uses_groups, lines = run(build(), sizes, groups, order)
+    assert uses_groups == groups
     assert len(lines) == 32
     for what, source, factors, added, error in lines:
         assert float(error) <= LIMITS.get((what, factors), ROUNDED), (what, source, factors, added)
+
+
+def test_groups_of_warps_are_not_used_where_their_products_are_wrong(build):
+    wrong, sizes = build("-DSNNC_WRONG_GROUPS", "-O0"), (9, 33, 36)
+    uses_groups, lines = run(wrong, sizes, groups=True)
+    assert not uses_groups
+    assert lines == run(wrong, sizes, groups=False)[1]

@@ -309,13 +309,14 @@ def test_what_the_assembler_says_is_read():
     assert [(k.name, k.registers, k.spill_stores, k.spill_loads, k.stack) for k in found] == [("_Zk", 40, 20, 48, 24)]
 
 
-def test_nvcc_compiles_the_program_without_spills(tmp_path):
+@pytest.mark.parametrize("architecture", ["sm_90", *(pytest.param(one, marks=pytest.mark.wide) for one in ("sm_75", "sm_80", "sm_100"))])
+def test_nvcc_compiles_the_program_without_spills(tmp_path, architecture):
     try:
         nvcc()
     except NvccMissingError as error:
         pytest.skip(str(error))
     folder = emit_cuda(program_of("recurrent"), tmp_path / "project")
-    kernels = resources(build_cuda(folder, "sm_90"))
+    kernels = resources(build_cuda(folder, architecture))
     names = " ".join(k.name for k in kernels)
     assert all(
         name in names

@@ -11,7 +11,7 @@ import pytest
 from wide import sampled
 
 from snnc.backends.cuda.build import HOST_FLAGS
-from snnc.backends.cuda.schedule.cores import core_seconds
+from snnc.backends.cuda.schedule.cores import CoreShape, core_seconds, shape_seconds
 from snnc.backends.toolchain.compilers import common_flags, compiler
 
 HERE = Path(__file__).parent
@@ -21,6 +21,8 @@ OWN = "typename ShapesOf<Way>::All"
 """The shapes that a population gets."""
 PAIRS = "ShapeList<Float32Shape<Way, 2, 8>, MmaShape<Way, 4, 1, 8>, MmaShape<Way, 2, 2, 8>>"
 """Small clusters, each of which has all that large ones have."""
+MEMORY = "ShapeList<MmaShape<Way, 4, 1, 8, Link::MEMORY>, MmaShape<Way, 2, 2, 16, Link::MEMORY>>"
+"""Small teams whose blocks reach each other over memory: one at a time, and two."""
 
 
 @pytest.fixture(scope="session")
@@ -66,6 +68,16 @@ def test_a_block_alone_agrees_with_float64(program, shape, delay, order):
 def test_clusters_agree_with_float64(program, shape, delay, order):
     for batch, segments in ((1, (1,)), (9, (7,)), (9, (3, 1, 3))):
         assert agrees(found(program(100, delay, PAIRS), shape, batch, *segments, order=order))
+
+
+@pytest.mark.representative("0-1-*", "1-2-*")
+@pytest.mark.parametrize("order", ["", "backwards"])
+@pytest.mark.parametrize("delay", [1, 2])
+@pytest.mark.parametrize("shape", [0, 1])
+def test_teams_over_memory_agree_with_float64(program, shape, delay, order):
+    """A team takes several groups of samples, one after the other."""
+    for batch, segments in ((1, (1,)), (9, (7,)), (35, (3, 1, 3))):
+        assert agrees(found(program(100, delay, MEMORY), shape, batch, *segments, order=order))
 
 
 @pytest.mark.representative("256-*")
@@ -117,6 +129,15 @@ def test_estimates_predict_a_core_as_the_program_does_that_chooses_it(program, s
         said = found(program(size), -1, batch)
         for way, back in (("forward_seconds", False), ("back_seconds", True)):
             assert core_seconds(size, batch, 100, back=back, parts=2) == pytest.approx(said[way], rel=0.03)
+
+
+@pytest.mark.parametrize("number", [0, 1])
+def test_estimates_predict_a_team_over_memory_as_the_program_does(program, number):
+    shape = (CoreShape(4, 1, 8, over_memory=True), CoreShape(2, 2, 16, over_memory=True))[number]
+    for batch in (1, 64, 1024):
+        said = found(program(100, 1, MEMORY), number, batch)
+        for way, back in (("forward_seconds", False), ("back_seconds", True)):
+            assert shape_seconds(shape, 100, batch, 100, back=back, parts=2) == pytest.approx(said[way], rel=0.03)
 
 
 def test_a_population_that_finds_no_room_is_left_to_other_kernels(program):

@@ -1,6 +1,7 @@
 // Runs dense products over a whole sequence for sizes that are given, and prints how far the sums lie from those in double precision.
 //
-// Arguments: kind, rows, inputs, outputs. Of each sum the error is divided by the sum of the absolute products: what float32 would be off by is about 1e-7.
+// Arguments: rows, inputs, outputs. The first line says what multiplies, and the rows of a
+// gradient's slice. Of each sum the error is divided by the sum of the absolute products: what float32 would be off by is about 1e-7.
 #include "launch.hpp"
 #include "gradients.hpp"
 #include "whole_products.hpp"
@@ -149,6 +150,7 @@ int main(int count, char **arguments) {
   if (count != 4)
     return 2;
   const int rows = std::atoi(arguments[1]), inputs = std::atoi(arguments[2]), outputs = std::atoi(arguments[3]);
+  std::printf("%s %d\n", products_by_groups() ? "groups" : "warps", whole_slice_rows(rows, inputs, outputs));
   const char *names[] = {"split", "rounded", "half_weights"};
   for (const bool bits : {true, false}) {
     const Problem p(rows, inputs, outputs, bits);

@@ -221,13 +221,17 @@ def test_cmake_builds_with_targets_and_with_paths_of_libraries_and_compiles_code
     (tmp_path / "CMakeLists.txt").write_text(CMAKE)
     (tmp_path / "paths").mkdir()
     (tmp_path / "paths" / "CMakeLists.txt").write_text(PATHS)
-    commands = f". {build.complete_prefix()}/enable.sh && cmake -S . -B made && cmake --build made"
-    result = subprocess.run(["bash", "-c", commands], cwd=tmp_path, capture_output=True, text=True, check=False)
+
+    def run(commands, folder):
+        enabled = f". {build.complete_prefix()}/enable.sh && {commands}"
+        return subprocess.run(["bash", "-c", enabled], cwd=tmp_path / folder, capture_output=True, text=True, check=False)
+
+    result = run("cmake -S . -B made && cmake --build made", ".")
     assert result.returncode == 0, result.stdout + result.stderr
-    for made in ("targets", "paths/paths"):
-        run = subprocess.run([tmp_path / "made" / made], cwd=tmp_path / "made", capture_output=True, text=True, check=False)
-        assert run.returncode == 6, run.stderr
-        assert "sum: [4.0000000 8.0000000 12.0000000]" in run.stderr
+    for made in ("./targets", "paths/paths"):
+        result = run(made, "made")
+        assert result.returncode == 6, result.stderr
+        assert "sum: [4.0000000 8.0000000 12.0000000]" in result.stderr
 
 
 def test_what_older_compilers_took_compiles_by_the_launcher_and_other_errors_stay(cases, tmp_path, capfd):

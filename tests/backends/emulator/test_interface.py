@@ -125,9 +125,10 @@ def test_regions_are_split_merged_and_mapped(cases):
 
 
 def test_slices_of_groups_are_those_of_each_group(cases):
-    slices, updated = ([float(x) for x in line.split()] for line in cases.run("interface", "groupedSlices").splitlines())
+    slices, columns, updated = ([float(x) for x in line.split()] for line in cases.run("interface", "groupedSlices").splitlines())
     t, s, indices = np.arange(30.0).reshape(2, 5, 3), np.arange(100.0, 124).reshape(2, 4, 3), np.array([[4, 0, 4, 2], [1, 1, 3, 0]])
     assert slices == np.take_along_axis(t, indices[..., None], 1).ravel().tolist()
+    assert columns == t[0][:, [2, 0]].T.ravel().tolist()
     for group, index, rows in zip(t, indices, s, strict=True):
         np.add.at(group, index, 0.5 * rows)
     assert updated == t.ravel().tolist()

@@ -52,6 +52,7 @@ def weights_of(program):
     return {c.weight for c in program.connections if c.kind in ROUNDED_KINDS and c.weight and program.parameters[c.weight].value.size > 1}
 
 
+@pytest.mark.representative("sparse", "convolutions", "one to one")
 @pytest.mark.parametrize("name", CASES)
 def test_updates_equal_those_of_the_reference(tmp_path, name):
     """A float32 update may differ in its last bit; it then may go to the other neighbour, which is rare."""
@@ -80,6 +81,7 @@ def test_updates_equal_those_of_the_reference(tmp_path, name):
     assert all((found[parameter] != first[parameter]).any() for parameter in learned)
 
 
+@pytest.mark.representative("convolutional")
 @pytest.mark.parametrize("make", [sparse_recurrent, convolutional, one_to_one])
 def test_records_of_a_program_that_only_runs_equal_those_of_the_reference(tmp_path, make):
     program = lower(make(np.random.default_rng(3)), steps=STEPS, half=("weights",))
@@ -114,6 +116,7 @@ def planned_and_emulated(folder, make, kind, half):
 PLANNED = [(sparse_recurrent, "master"), (convolutional, "stochastic"), (partial(one_to_one, hidden=301), "stochastic")]
 
 
+@pytest.mark.representative("sparse_recurrent-*")
 @pytest.mark.parametrize(("make", "kind"), PLANNED)
 def test_memory_and_cycles_are_predicted_within_five_per_cent(tmp_path, make, kind):
     plan, emulated = planned_and_emulated(tmp_path, make, kind, ("weights",))

@@ -212,6 +212,19 @@ def test_cmake_builds_an_executable_that_trains(tmp_path):
     assert "codelets.cpp" in missing.stderr
 
 
+@pytest.mark.skipif(shutil.which("cmake") is None, reason="no cmake")
+@pytest.mark.parametrize("emulated", [True, False])
+def test_an_enabled_emulator_is_not_taken_for_the_sdk(tmp_path, emulated):
+    folder, sdk = tmp_path / "project", tmp_path / "sdk"
+    shutil.copytree(project("recurrent").folder, folder)
+    (sdk / "lib/cmake/poplar").mkdir(parents=True)
+    (sdk / "lib/cmake/poplar/poplarConfig.cmake").write_text("add_library(poplar INTERFACE)\nset(poplar_FOUND TRUE)\n")
+    environment = {**os.environ, "POPLAR_SDK_ENABLED": str(prefix() if emulated else sdk)}
+    subprocess.run(["cmake", "-G", "Unix Makefiles", "-B", "build"], cwd=folder, env=environment, check=True, capture_output=True)
+    flags = (folder / "build/CMakeFiles/snnc_project.dir/flags.make").read_text()
+    assert ("SNNC_POPLAR_SDK" in flags) == (not emulated)
+
+
 def test_an_unknown_loss_is_refused():
     with pytest.raises(UnsupportedOnPoplarError, match="no Poplar template"):
         loss_context(SimpleNamespace(name="hinge"), LossShape(), batch=1, steps=1, workers=6)

@@ -192,7 +192,7 @@ def test_a_data_set_that_gives_other_batches_than_asked_is_refused():
 
 def test_an_empty_validation_is_refused_and_so_is_what_is_neither_arrays_nor_a_data_set():
     none = snnc.data.in_memory(*samples()).take([])
-    with compiled() as session, pytest.raises(BatchesError, match="validation has no samples"):
+    with compiled() as session, pytest.raises(BatchesError, match="validation data set has no samples"):
         session.fit(data_set(), validation=none)
     with compiled() as session, pytest.raises(TrainingOptionError, match="or a data set"):
         session.fit(data_set(), validation=3)

@@ -83,7 +83,7 @@ def test_batches_train_as_the_arrays_that_they_are_of(session, data, source):
 
 def test_a_generator_trains_one_epoch_and_more_are_refused_before_anything_changes(session, data):
     before = session.state_dict()
-    with pytest.raises(SnncError, match=r"SNNC-E570: epochs is 2, and a generator yields its batches once.*epochs=1"):
+    with pytest.raises(SnncError, match=r"SNNC-E570: epochs is 2, but a generator yields its batches once.*epochs=1"):
         session.fit((b for b in cut(*data)), epochs=2)
     assert all((before[name] == value).all() for name, value in session.state_dict().items())
     batches = iter(cut(*data))
@@ -132,7 +132,7 @@ def test_a_batch_that_does_not_fit_is_refused_as_arrays_are(session, data, batch
 def test_what_contradicts_batches_is_refused(session, data):
     x, y = data
     for call, says in (
-        (lambda: session.fit(loader(x, y), y), "SNNC-E571: y is given, and a DataLoader"),
+        (lambda: session.fit(loader(x, y), y), "SNNC-E571: y is given, but a DataLoader"),
         (lambda: session.fit(x), "SNNC-E571: y is missing"),
         (lambda: session.fit({"input": x}), "SNNC-E571: y is missing"),
         (lambda: session.fit(loader(x, y), batch=2), "SNNC-E519: batch is 2, and x yields batches already"),

@@ -51,6 +51,9 @@ inline poplar::Tensor multiSlice(poplar::Graph &graph, const poplar::Tensor &t, 
                                  const poplar::DebugContext &context = {}) {
   return multiSlice(graph, t, offsets, dims, sizes, prog, SlicePlan(), poplar::OptionFlags(), context);
 }
+/// With offsets that are known when the graph is built, along one dimension; an offset outside of it is an index_error.
+poplar::Tensor multiSlice(poplar::Graph &graph, const poplar::Tensor &t, poplar::ArrayRef<unsigned> offsets, std::size_t dim,
+                          poplar::program::Sequence &prog, const poplar::DebugContext &context = {}, const poplar::OptionFlags &options = {});
 /// Writes sIn[i] into `t` at offsets[i], in order.
 void multiUpdate(poplar::Graph &graph, const poplar::Tensor &t, const poplar::Tensor &sIn, const poplar::Tensor &offsets,
                  const std::vector<std::size_t> &dims, const std::vector<std::size_t> &sizes, poplar::program::Sequence &prog,
@@ -102,6 +105,10 @@ void groupedMultiUpdateMax(poplar::Graph &graph, const poplar::Tensor &t, const 
 namespace embedding {
 SlicePlan plan(const poplar::Graph &graph, const poplar::Type &dataType, std::size_t numEntries, std::size_t outputSize,
                const std::vector<std::size_t> &numLookups, const poplar::OptionFlags &options);
+inline SlicePlan plan(const poplar::Graph &graph, const poplar::Type &dataType, std::size_t, std::size_t numEntries, std::size_t outputSize,
+                      const std::vector<std::size_t> &numLookups, const poplar::OptionFlags &options) {
+  return plan(graph, dataType, numEntries, outputSize, numLookups, options);
+}
 } // namespace embedding
 
 } // namespace popops

@@ -342,7 +342,7 @@ void groupedSlices() {
   Device device = smallDevice();
   Graph graph(device);
   popops::addCodelets(graph);
-  const popops::SlicePlan plan;
+  const popops::SlicePlan plan = popops::embedding::plan(graph, FLOAT, 2, 5, 3, {4}, {});
   const Tensor t = popops::createGroupedSliceableTensor(graph, FLOAT, 2, {5, 3}, {0}, {1}, plan, {});
   const Tensor s = popops::createGroupedSliceTensor(graph, FLOAT, 2, {5, 3}, {0}, {1}, 4, plan, {});
   const Tensor indices = popops::createGroupedIndicesTensor(graph, 2, {0}, 4, plan, {});
@@ -352,6 +352,7 @@ void groupedSlices() {
     graph.createHostWrite(name, tensor);
   Sequence prog;
   graph.createHostRead("slices", popops::groupedMultiSlice(graph, t, indices, {0}, {1}, prog, plan, {}));
+  graph.createHostRead("columns", popops::multiSlice(graph, t[0], {2u, 0u}, 1, prog));
   popops::groupedMultiUpdateAdd(graph, t, s, indices, scale, {0}, {1}, prog, plan, {});
   graph.createHostRead("t", t);
   Engine engine(graph, prog);
@@ -365,6 +366,7 @@ void groupedSlices() {
   engine.writeTensor("indices", {4u, 0u, 4u, 2u, 1u, 1u, 3u, 0u});
   engine.run();
   show(readBack<float>(engine, "slices", 24));
+  show(readBack<float>(engine, "columns", 10));
   show(readBack<float>(engine, "t", 30));
 }
 

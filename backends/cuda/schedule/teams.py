@@ -1,0 +1,54 @@
+"""Predicted seconds of a feedback, as in ``sharing.hpp``, which chooses how blocks share samples and neurons."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Final
+
+_CLOCK: Final = 1.98e9
+_BLOCKS: Final = 132
+_WARPS: Final = 16
+_TILES: Final = (1, 8)
+_ACTIVITY: Final = 0.05
+_ROW: Final = {1: 57.0, 8: 82.0}
+"""Cycles of a row out of L2 for a warp, by tile."""
+_LISTS: Final = 7000.0
+
+
+@dataclass(frozen=True)
+class TeamWork:
+    """A step of a feedback, one way through time.
+
+    Attributes
+    ----------
+    levels
+        Barriers.
+    neurons
+        Neurons of all populations.
+    listed, dense
+        Weights that lists of spikes choose from, and weights that are all read.
+    rows
+        Rows of the dense ones that a warp goes through for 32 neurons.
+    """
+
+    levels: int
+    neurons: int
+    listed: int
+    dense: int
+    rows: int
+
+
+def team_seconds(work: TeamWork, batch: int, steps: int) -> float:
+    """Return the seconds of the fastest teams and tile, with all weights out of L2."""
+    return steps * min(_cycles(work, batch, blocks, tile) for blocks in (1, 2, 4, 8, 16, 32, 64, 128) for tile in _TILES) / _CLOCK
+
+
+def _cycles(work: TeamWork, batch: int, blocks: int, tile: int) -> float:
+    samples = math.ceil(batch / min(_BLOCKS // blocks, batch))
+    reads = math.ceil(samples / tile)
+    moved = 4 * (work.listed * _ACTIVITY * samples + work.dense * reads) / blocks
+    items = math.ceil(math.ceil(work.neurons / 32) * reads / (blocks * _WARPS))
+    lists = items * min(tile, samples) * _LISTS if work.listed else 0.0
+    barrier = 103 if blocks == 1 else 2400 + blocks
+    return work.levels * barrier + lists + max(moved / 24, work.dense * reads * tile / blocks / 85, items * work.rows * _ROW[tile])

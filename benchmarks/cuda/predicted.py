@@ -1,0 +1,73 @@
+"""Predicted milliseconds of training steps on a GPU: ``python -m snnc.benchmarks.cuda.predicted`` prints the documentation's table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from snnc.backends.cuda.network import launches_of
+from snnc.backends.cuda.schedule.prediction import H100, predict, seconds_of
+from snnc.benchmarks.cpu.network import network, training
+from snnc.benchmarks.cpu.workloads import Workload
+from snnc.benchmarks.cuda.workloads import CUDA_WORKLOADS
+from snnc.compiler.ir.step_program import StepProgram
+from snnc.compiler.losses import parse_loss
+from snnc.compiler.lowering.lower import lower
+from snnc.compiler.neurons.surrogates.library import parse_surrogate
+from snnc.options.optimizers import parse_optimizer
+
+
+@dataclass(frozen=True)
+class Peer:
+    """The fastest other framework on a workload, measured on one H100 on 2026-11-23, and how many times faster snnc should be."""
+
+    workload: str
+    milliseconds: float
+    asked: float
+
+
+PEERS: Final = (
+    Peer("w1-5", 3.64, 12),
+    Peer("w1-b1024-5", 6.94, 6),
+    Peer("w2-5", 26.0, 6),
+    Peer("w3-5", 2.42, 4),
+    Peer("w1-ff-5", 1.21, 4),
+    Peer("conv-3", 3.00, 2),
+    Peer("open-4096-5", 11.7, 2),
+)
+
+
+def predicted_step(program: StepProgram, steps: int, batch: int) -> dict[str, Any]:
+    """Return the predicted milliseconds of a training step of `steps` steps and `batch` samples, and of which card."""
+    found = predict(launches_of(program), steps, batch, H100)
+    return {"card": H100.name, "ms": 1e3 * seconds_of(found, H100)}
+
+
+def program_of(workload: Workload) -> StepProgram:
+    """Return the training step of a workload, as the suite compiles it."""
+    given = training(workload)
+    return lower(
+        network(workload).graph(),
+        loss=parse_loss(given["loss"]),
+        optimizer=parse_optimizer(given["optimizer"]),
+        surrogate=parse_surrogate(given["surrogate"]),
+        steps=workload.steps,
+    )
+
+
+def lines() -> list[str]:
+    """Return the table of Markdown."""
+    found = [
+        "| workload | predicted, ms | fastest peer, measured, ms | ratio of the two | asked |",
+        "|---|---|---|---|---|",
+    ]
+    workloads = {w.label: w for w in CUDA_WORKLOADS}
+    for peer in PEERS:
+        workload = workloads[peer.workload]
+        own = predicted_step(program_of(workload), workload.steps, workload.batch)["ms"]
+        found.append(f"| {peer.workload} | {own:.3g} | {peer.milliseconds:.3g} | {peer.milliseconds / own:.2g} | {peer.asked:g} |")
+    return found
+
+
+if __name__ == "__main__":
+    print("\n".join(lines()))

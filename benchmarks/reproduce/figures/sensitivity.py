@@ -1,0 +1,47 @@
+"""Headline ratios of the predictions when the coefficients of the cost model move by 30 %."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from snnc.benchmarks.reproduce.figure import Figure, Point, Results
+from snnc.benchmarks.reproduce.figures.convergence import no_rows
+from snnc.benchmarks.reproduce.stored import stored_results
+from snnc.benchmarks.sensitivity import BASE, FACTORS, GROUPS, RATIOS, by_key, ratio_of
+
+PREDICTED: Final = "as predicted (predicted)"
+LEAST, MOST = "least, with one group of costs 30 % up or down (predicted)", "most, with one group of costs 30 % up or down (predicted)"
+
+
+def points(results: Results) -> tuple[Point, ...]:
+    """Return each ratio as predicted, and its extremes over the changes that were mapped."""
+    del results
+    stored = stored_results("sensitivity")
+    known, found = by_key(stored.rows), []
+    cases = [(group, factor) for group in GROUPS for factor in FACTORS]
+    for ratio in RATIOS:
+        base = ratio_of(ratio, known, BASE, 1.0)
+        moved = {case: value for case in cases if (value := ratio_of(ratio, known, *case)) is not None}
+        if base is None or not moved:
+            continue
+        least, most = min(moved, key=lambda case: moved[case]), max(moved, key=lambda case: moved[case])
+        found.append(
+            Point(PREDICTED, "predicted", ratio.short, base, f"{ratio.title}; {len(moved)} of {len(cases)} changes; {stored.origin}")
+        )
+        for series, (group, factor) in ((LEAST, least), (MOST, most)):
+            found.append(Point(series, "predicted", ratio.short, moved[group, factor], f"{ratio.title}; cost of {group} x {factor:g}"))
+    return tuple(found)
+
+
+FIGURE: Final = Figure(
+    "sensitivity",
+    "2311.04386",
+    "Headline ratios under changed coefficients",
+    "Five groups of the cost model's coefficients (cycles of vertices, exchange rate, fragments, barriers, links and host), one at a "
+    "time 30 % higher and lower, and every network mapped again. docs/explanation/calibration.md has all numbers, and the ranking of "
+    "strategies.",
+    "ratio of two step times",
+    "ratio",
+    no_rows,
+    points,
+)

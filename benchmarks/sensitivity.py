@@ -1,0 +1,69 @@
+"""Headline ratios of the predictions when groups of coefficients of the cost model move by 30 %.
+
+``benchmarks/scripts/coefficient_sensitivity.py`` maps the networks under changed machines; this module says which groups and ratios there
+are, and reads the results.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Literal, TypeAlias
+
+from snnc.benchmarks.measure import DENSE, PUBLISHED
+from snnc.benchmarks.reproduce.measured import measured_steps
+
+Group: TypeAlias = Literal["vertices", "exchange rate", "fragments", "barriers", "links and host"]
+Key: TypeAlias = tuple[str, str, str, float]
+"""Network, strategy, group, factor."""
+
+SCALED: Final[Mapping[str, tuple[str, ...]]] = {
+    "exchange rate": ("/exchange_bytes_per_cycle",),
+    "fragments": ("fragment_cycles",),
+    "barriers": ("sync_cycles", "superstep_cycles", "link_sync_cycles"),
+    "links and host": ("/links.bytes_per_second", "/host.bytes_per_second", "/streaming.bytes_per_second"),
+}
+"""Keys of a machine's file that a group multiplies; those with a stroke are rates, which it divides."""
+VERTICES: Final = "vertices"
+GROUPS: Final = (VERTICES, *SCALED)
+FACTORS: Final = (1.3, 0.7)
+BASE: Final = "none"
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """A headline ratio: the time of a network with a strategy, over that of another, or over measured or logged milliseconds.
+
+    ``below`` 0.0: the log's milliseconds. ``short`` is its name on an axis.
+    """
+
+    title: str
+    above: tuple[str, str]
+    below: tuple[str, str] | float
+    short: str = ""
+
+
+TUNED_GPU: Final = next(step.ms for step in measured_steps() if step.net == "w1-5" and step.program == "prototype")
+"""Milliseconds of a step of W1, measured on a GPU with a program tuned to it."""
+RATIOS: Final = (
+    Ratio("dense program over sparse program (nmnist-h3, 0.5 %)", ("nmnist-h3-a5", DENSE), ("nmnist-h3-a0.5", "snnc"), "dense / sparse"),
+    Ratio("published program over snnc's (logged-h2-a1)", ("logged-h2-a1", PUBLISHED), ("logged-h2-a1", "snnc"), "published / snnc"),
+    Ratio("model of the published program over its log (logged-h2-a1)", ("logged-h2-a1", PUBLISHED), 0.0, "model / log"),
+    Ratio("model of the published program over its log (logged-h5-a10)", ("logged-h5-a10", PUBLISHED), 0.0, "model / log, h5"),
+    Ratio(f"IPU predicted over tuned GPU program measured (W1, {TUNED_GPU:g} ms)", ("w1", "snnc"), TUNED_GPU, "IPU / tuned GPU"),
+    Ratio("weak scaling to 16 IPUs, efficiency (shd-n2, 5 %)", ("shd-x1-n2-a5", "snnc"), ("shd-x16-n2-a5", "snnc"), "weak scaling"),
+)
+"""Ratios of `snnc reproduce`'s claims; below 0.0: the log's milliseconds."""
+
+
+def by_key(rows: Iterable[dict[str, Any]]) -> dict[Key, dict[str, Any]]:
+    """Return rows of results by their keys."""
+    return {(row["net"], row["strategy"], row["group"], row["factor"]): row for row in rows}
+
+
+def ratio_of(ratio: Ratio, results: Mapping[Key, Mapping[str, Any]], group: str, factor: float) -> float | None:
+    """Return the ratio under changed coefficients; None if a time is not there."""
+    above = results.get((*ratio.above, group, factor), {})
+    below = results.get((*ratio.below, group, factor), {}).get("ms") if isinstance(ratio.below, tuple) else ratio.below
+    below = above.get("logged_ms") if below == 0 else below
+    return above["ms"] / below if above.get("ms") and below else None
