@@ -38,6 +38,7 @@ def train(engine, net, near):
     return losses, engine.get_parameters(), engine.profile()["near_bytes"]
 
 
+@pytest.mark.wide
 def test_fragments_that_are_near_give_the_same_bits():
     net = program()
     found = []

@@ -201,6 +201,7 @@ def test_relays_losses_and_updates_count_what_a_step_gives_them(tiles):
     assert {key: case.found[key] for key in found} == found
 
 
+@pytest.mark.wide
 def test_further_windows_count_each_entry_of_their_partial_products():
     """The same entries as one window that holds them all: further windows cost what their entries cost."""
     entries = {}

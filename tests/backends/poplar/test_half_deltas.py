@@ -77,6 +77,7 @@ def planned(folder, half):
     return plan, engine.profile()["emulator"]
 
 
+@pytest.mark.wide
 def test_memory_and_cycles_are_predicted_within_five_per_cent(tmp_path):
     plan, emulated = planned(tmp_path, ("deltas",))
     assert plan.cycles == pytest.approx(emulated["cycles_last_run"], rel=0.05)
