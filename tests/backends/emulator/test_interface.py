@@ -1,13 +1,33 @@
 """More of the documented interface of hosts; expected values are worked out by hand, by NumPy or by ml_dtypes."""
 
 import json
+import subprocess
 
 import ml_dtypes
 import numpy as np
 
+from snnc.backends.emulator import build
+
+OWN_NAMES = """
+#include <poplar/Engine.hpp>
+#include <popops/ElementWise.hpp>
+using namespace pva;
+using namespace poplar;
+const auto EngineOptions = OptionFlags{{"debug.instrument", "true"}};
+struct half {};
+TypeTraits traits = TypeTraits::make<float>();
+void f(Engine &engine, const Graph &, const Target &) { engine = Engine(Graph(), program::Sequence(), EngineOptions); half(); }
+"""
+
 
 def test_vertices_are_named_by_nested_templates_enumerators_packs_and_pointers(cases):
     assert cases.run("interface", "names").split() == [str(4 + 21 + 9)]
+
+
+def test_names_of_programs_that_use_the_namespaces_meet_none_of_the_headers():
+    command = [*build.compiler(), "-std=c++17", "-fsyntax-only", f"-I{build.include_dir()}", "-x", "c++", "-"]
+    result = subprocess.run(command, input=OWN_NAMES, text=True, capture_output=True, check=False)
+    assert result.returncode == 0, result.stderr
 
 
 def test_a_sequence_is_made_of_any_program_and_programs_are_compared_and_dumped(cases):

@@ -18,9 +18,11 @@
 #include <poplar/OptionFlags.hpp>
 #include <poplar/ProfileValue.hpp>
 #include <poplar/Program.hpp>
-#include <poplar/RuntimeOptions.hpp>
 #include <poplar/StreamCallback.hpp>
-#include <pva/pva.hpp>
+
+namespace pva {
+class Report;
+}
 
 namespace poplar {
 
@@ -50,8 +52,14 @@ public:
   void prepare(const Device &device) { load(device); }
   void deploy() {}
   void run(unsigned program = 0, const std::string &debugName = "");
-  void run(unsigned program, const std::string &debugName, const RuntimeOptions &) { run(program, debugName); }
-  void run(unsigned program, const RuntimeOptions &) { run(program); }
+  /// With RuntimeOptions (poplar/RuntimeOptions.hpp), on which runs do not depend here.
+  template <class Options, class = std::enable_if_t<std::is_base_of_v<OptionFlags, Options>>>
+  void run(unsigned program, const std::string &debugName, const Options &) {
+    run(program, debugName);
+  }
+  template <class Options, class = std::enable_if_t<std::is_base_of_v<OptionFlags, Options>>> void run(unsigned program, const Options &) {
+    run(program);
+  }
   void loadAndRun(const Device &device, unsigned program = 0, const std::string &debugName = "") {
     load(device);
     run(program, debugName);
@@ -117,7 +125,7 @@ public:
   void setPrintStream(std::ostream &stream) { setPrintTensorStream(stream); }
   void printProfileSummary(std::ostream &stream, const OptionFlags &options = {});
   void resetExecutionProfile();
-  /// The profile of compilation, as pva::openReport reads it from a file.
+  /// The profile of compilation, as pva::openReport reads it from a file (pva/pva.hpp).
   pva::Report getReport() const;
   /// Of older programs; both are the emulator's whole profile.
   ProfileValue getGraphProfile() const;

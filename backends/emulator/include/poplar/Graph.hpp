@@ -27,6 +27,7 @@
 #include <poplar/Tensor.hpp>
 #include <poplar/TensorCloneMethod.hpp>
 #include <poplar/Type.hpp>
+#include <poplar/TypeTraits.hpp>
 #include <poplar/VariableMappingMethod.hpp>
 #include <poplar/VersionInfo.hpp>
 #include <poplar/VertexRef.hpp>

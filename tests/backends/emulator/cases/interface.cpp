@@ -3,6 +3,7 @@
 
 #include <poplar/EngineOptions.hpp>
 #include <poplar/MetadataCreation.hpp>
+#include <poplar/RuntimeOptions.hpp>
 #include <poplar/TypeConversion.hpp>
 #include <popops/Cast.hpp>
 #include <popops/DynamicSlice.hpp>
@@ -16,6 +17,8 @@
 #include <poputil/VarStructure.hpp>
 #include <poputil/VertexTemplates.hpp>
 #include <poputil/cyclesTables.hpp>
+
+#include <pva/pva.hpp>
 
 #include <fstream>
 
