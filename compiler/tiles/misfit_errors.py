@@ -11,7 +11,7 @@ from snnc.compiler.tiles.exchange.traffic import Layout
 from snnc.compiler.tiles.mapped.network import BusSource, Layer
 from snnc.compiler.tiles.memory.block_memory import block_bytes, code_bytes_estimate, received_bytes
 from snnc.compiler.tiles.memory.lifetimes import fullest, stages_of
-from snnc.compiler.tiles.placement.choices import all_within, choices
+from snnc.compiler.tiles.placement.choices import all_within, check_pairs, choices
 from snnc.compiler.tiles.placement.placement import Placement, each_once, placements
 from snnc.compiler.tiles.prediction.codelet_bytes import codelet_bytes
 from snnc.compiler.tiles.prediction.memory import MemoryUse, largest_category
@@ -122,6 +122,7 @@ def _closest(problem: MappingProblem) -> tuple[Layer, int, str, dict[str, int]]:
 
     The placement is the first that exists when the size of tiles is increased step by step.
     """
+    check_pairs(problem.network, problem.batch)
     options, room = choices(problem), problem.target.tile_bytes
     found: Placement | None = None
     while found is None:

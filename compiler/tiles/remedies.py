@@ -172,37 +172,38 @@ class _Tries:
 
     def _fewer(self, name: str, request: MappingRequest, before: Options) -> TriedRemedy | None:
         now = getattr(request, name)
-        if now == 1:
+        if now <= _unit(request, name):
             return None
         value, result = self._largest(request, name, now)
         return TriedRemedy((*before, (f"--{name}", str(value))), _with(request, name, value), result)
 
     def _number(self, name: str, now: int) -> Iterator[TriedRemedy]:
-        """The largest number that fits, else 1."""
-        if now > 1:
+        """The largest number that fits, else the smallest possible."""
+        if now > _unit(self.request, name):
             value, result = self._largest(self.request, name, now)
             yield TriedRemedy(((f"--{name}", str(value)),), _with(self.request, name, value), result)
 
     def _largest(self, request: MappingRequest, name: str, now: int) -> tuple[int, PlannedBytes]:
-        """Bisect; the first guess interpolates the bytes linearly between 1 and `now`."""
-        there = request.target.tile_bytes
-        value, best = 1, self.attempt(_with(request, name, 1), quick=True)
+        """Bisect in units; the first guess interpolates the bytes linearly between 1 and `now`."""
+        there, unit = request.target.tile_bytes, _unit(request, name)
+        now //= unit
+        value, best = 1, self.attempt(_with(request, name, unit), quick=True)
         high = now
         if not best.fits:
-            return value, best
+            return unit, best
         slope = (self.needed - best.bytes) / max(now - 1, 1)
         guess = int(1 + (there - best.bytes) / slope) if slope > 0 else now // 2
         for tried in range(TRIES):
             if high - value <= 1 or (self.late and tried >= FEWEST_TRIES):
                 break
             middle = min(max(min(guess, GALLOP * value), value + 1), high - 1)
-            result = self.attempt(_with(request, name, middle), quick=True)
+            result = self.attempt(_with(request, name, middle * unit), quick=True)
             if result.fits:
                 value, best = middle, result
             else:
                 high = middle
             guess = guess if value < guess < high else (value + high) // 2
-        return value, best
+        return value * unit, best
 
     def _machine(self) -> Iterator[TriedRemedy]:
         """Try larger machines of the same kind: yield the smallest on which the network fits, else the largest."""
@@ -259,6 +260,11 @@ def _is_joined(target: Target) -> bool:
     except UnreachableChipError:
         return False
     return True
+
+
+def _unit(request: MappingRequest, name: str) -> int:
+    """The number of which `name` must be a multiple: float16 deltas need samples in pairs."""
+    return 2 if name == "batch" and request.network.half_deltas else 1
 
 
 def _with(request: MappingRequest, name: str, value: int) -> MappingRequest:

@@ -67,7 +67,7 @@ def test_numbers_of_numpy_are_numbers(session):
     [
         (X[:0], Y[:0], r"SNNC-E503: .*shape \[0, 5, 4\] \(there are none\)"),
         ([], [], r"SNNC-E503: .*there are none"),
-        (X[:, :0], Y, r"SNNC-E503: .*hold nothing"),
+        (X[:, :0], Y, r"SNNC-E503: .*they are empty"),
         (NAN, Y, r"SNNC-E505: .*nan at index \[1, 2, 3\] \(1 of 160"),
         (X.astype(object), Y, r"SNNC-E504: .*objects \(float\)"),
         ([[1, 2], [3]], Y, r"SNNC-E504: .*not an array of numbers.*one length"),

@@ -16,6 +16,7 @@ from wide import sampled
 
 import snnc
 from snnc.compiler.ir.step_program import StepProgram
+from snnc.compiler.losses import parse_loss
 from snnc.compiler.losses.optimizers import SGD
 from snnc.compiler.lowering.lower import lower
 from snnc.compiler.machines import load_target, parse_target
@@ -171,6 +172,18 @@ def test_about_the_largest_batch_that_fits_is_found() -> None:
     found = int(next(k for k in of("small").knobs if k.options[0][0] == "--batch").options[0][1])
     assert fits(found)
     assert not fits(int(found / 0.75) + 1)
+
+
+def test_a_batch_that_helps_has_pairs_of_samples_if_deltas_are_float16() -> None:
+    net = snnc.Network("net")
+    spikes = net.input(200, kind="spikes")
+    layers = [net.population(neurons, snnc.LIF(beta=0.9), name=f"layer{neurons}") for neurons in (100, 20)]
+    net.connect(spikes, layers[0], snnc.Dense(seed=0))
+    net.connect(layers[0], layers[1], snnc.Dense(seed=1))
+    halved = lower(net.graph(), loss=parse_loss("ce_count"), optimizer=SGD(0.1), steps=40, half=("deltas",))
+    knob = next(k for k in refusal(halved, tiles(4, 130_000), {"steps": 40, "batch": 62}).knobs if dict(k.options).keys() == {"--batch"})
+    assert knob.fits
+    assert int(dict(knob.options)["--batch"]) % 2 == 0
 
 
 def test_without_time_what_helps_is_still_named_but_called_approximate() -> None:
