@@ -9,10 +9,10 @@ from typing import Any, Final, Literal, TypeAlias
 
 from snnc.benchmarks.log import logged_runs
 from snnc.benchmarks.reproduce.figure import Paper, Results
-from snnc.benchmarks.reproduce.figures import population_codes, precision
 from snnc.benchmarks.reproduce.figures.gpu import matched_row
-from snnc.benchmarks.reproduce.figures.neuron_models import QUOTED, neuron_row
 from snnc.benchmarks.reproduce.figures.plans import PUBLISHED, SNNC, dense_bound, plan_row
+from snnc.benchmarks.reproduce.figures.snntorch import population_codes, precision
+from snnc.benchmarks.reproduce.figures.snntorch.neuron_models import QUOTED, neuron_row
 from snnc.benchmarks.reproduce.measured import MeasuredStep, measured_steps
 from snnc.benchmarks.reproduce.neuron_models import MODELS
 from snnc.benchmarks.reproduce.sparse_runs import DATA, SHARES, sparse_runs

@@ -17,9 +17,11 @@ from snnc.benchmarks.reproduce.command import chosen_figures, reproduce
 from snnc.benchmarks.reproduce.emulated import emulate_small
 from snnc.benchmarks.reproduce.energy import energies, moved_words, processor_joules, product_joules, synaptic_work
 from snnc.benchmarks.reproduce.figure import Figure, Point, Row
-from snnc.benchmarks.reproduce.figures import FIGURES, efficiency, population_codes, precision, scaling, strong_scaling
-from snnc.benchmarks.reproduce.figures.neuron_models import neuron_row
+from snnc.benchmarks.reproduce.figures import FIGURES
 from snnc.benchmarks.reproduce.figures.plans import dense_bound, plan_row
+from snnc.benchmarks.reproduce.figures.snntorch import population_codes, precision
+from snnc.benchmarks.reproduce.figures.snntorch.neuron_models import neuron_row
+from snnc.benchmarks.reproduce.figures.sparse_bptt import efficiency, scaling, strong_scaling
 from snnc.benchmarks.reproduce.rows_file import RowsFile
 from snnc.benchmarks.reproduce.sparse_runs import TrainingRuns
 from snnc.benchmarks.reproduce.training import spikes_over_training, train_depth, train_neuron_model, train_population_code

@@ -5,26 +5,19 @@ from __future__ import annotations
 from typing import Final
 
 from snnc.benchmarks.reproduce.figure import Figure
-from snnc.benchmarks.reproduce.figures import (
+from snnc.benchmarks.reproduce.figures import batch, emulated, energy, gpu, sensitivity
+from snnc.benchmarks.reproduce.figures.snntorch import learning_curves, neuron_models, population_codes, precision
+from snnc.benchmarks.reproduce.figures.sparse_bptt import (
     accuracy,
     activity,
-    batch,
     capacity,
     convergence,
     depth,
     efficiency,
-    emulated,
-    energy,
-    gpu,
     layers,
-    learning_curves,
     memory,
-    neuron_models,
     neurons_per_tile,
-    population_codes,
-    precision,
     scaling,
-    sensitivity,
     strong_scaling,
     tile_map,
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from snnc.benchmarks.reproduce.figure import Figure, Point, Results
-from snnc.benchmarks.reproduce.figures.convergence import REGIME, no_rows
+from snnc.benchmarks.reproduce.figures.sparse_bptt.convergence import REGIME, no_rows
 from snnc.benchmarks.reproduce.sparse_runs import DATA, SHARES, sparse_runs
 
 

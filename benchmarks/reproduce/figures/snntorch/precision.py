@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from snnc.benchmarks.reproduce.figure import Figure, Point, Results, Row, why_missing
-from snnc.benchmarks.reproduce.figures.neuron_models import neuron_row
+from snnc.benchmarks.reproduce.figures.snntorch.neuron_models import neuron_row
 from snnc.benchmarks.reproduce.neuron_models import MODELS, Precision
 
 BATCH: Final = 32

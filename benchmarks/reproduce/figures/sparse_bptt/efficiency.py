@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from typing import Final
 
 from snnc.benchmarks.reproduce.figure import Figure, Point, Results, Row
-from snnc.benchmarks.reproduce.figures import scaling, strong_scaling
 from snnc.benchmarks.reproduce.figures.plans import PUBLISHED, SNNC, plan_row
+from snnc.benchmarks.reproduce.figures.sparse_bptt import scaling, strong_scaling
 
 
 def rows(quick: bool) -> tuple[Row, ...]:
