@@ -123,7 +123,7 @@ MATCHES: Final = (
     Match("readout backward", {"equations of two neurons": 1}, "Backward1", _STORED, {}, "arithmetic"),
     Match("relay compact", {"groups of four mask words": 1}, "scan", "if ((unit[0] | unit[1]", {}, way="shortest"),
     Match("relay compact", {"groups with a bit": 1}, "scan", "take<KIND>(&unit[n * WORDS], first[i + n]);", {}, note="4 words", trips=4),
-    Match("relay compact", {"mask units alone": 1}, "scan", "for (; i < units; ++i, unit += WORDS)", {}),
+    Match("relay compact", {"single mask units": 1}, "scan", "for (; i < units; ++i, unit += WORDS)", {}),
     Match("relay compact", {"ids found": 1}, "scan", "bits ^= 0x80000000u >> lead;", {}),
     Match("relay compact", {"runs of mask words": 1}, "scan", "run = left < row ? left : row", {}),
     Match("relay compact", {"pieces of masks": 1}, "RelayCompact0", "counts[2 * p + 1] = down;", {}, note="without the call"),

@@ -28,6 +28,7 @@ def scripts():
 
 
 @pytest.mark.representative("random:103")
+@pytest.mark.representative("mixed:101", "mixed:10018")
 @pytest.mark.parametrize("name", KNOWN)
 def test_a_step_is_emulated_as_predicted(scripts, name):
     drawn_networks, prediction, nets = scripts

@@ -36,11 +36,12 @@ def test_words_are_files_of_shd_and_strokes_are_spikes_of_two_polarities(scripts
 
 def test_a_bound_on_rates_leaves_fewer_spikes_to_drop(scripts, monkeypatch):
     script, made = scripts
-    for name, value in {"STEPS": 20, "WIDTHS": (64, 48, 32), "BATCH": 16}.items():
+    for name, value in {"STEPS": 20, "BATCH": 16}.items():
         monkeypatch.setattr(script, name, value)
     x, y = made.strokes(240, 1)
     data = script.Data(x[:192], y[:192], x[192:], y[192:], made.KINDS)
-    bounded, free = (script.train(script.TRAININGS["5 %"], 0, data, script.Setting(3, pressure)) for pressure in (3.0, 0.0))
+    settings = (script.Setting(3, pressure, widths=(64, 48, 32)) for pressure in (3.0, 0.0))
+    bounded, free = (script.train(script.TRAININGS["5 %"], 0, data, setting) for setting in settings)
     assert 0 < bounded["dropped"] < 0.8 * free["dropped"]
     assert len(bounded["accuracy"]) == 3
 

@@ -6,6 +6,7 @@
 
 #include <cmath>
 #include <cstdlib>
+#include <cstring>
 #include <map>
 #include <mutex>
 #include <vector>
@@ -26,7 +27,7 @@ public:
     spikes.set(bits.data(), bits.size());
     std::vector<Short<BFloat16>> halves(static_cast<std::size_t>(rows * pieces(outputs, 2) * 2));
     for (Short<BFloat16> &half : halves)
-      half.bits = static_cast<std::uint16_t>(BFloat16::of(random_number()));
+      half.bits = upper_bits(random_number());
     short_deltas.resize(halves.size());
     short_deltas.set(halves.data(), halves.size());
   }
@@ -49,6 +50,12 @@ private:
   std::uint32_t random_bits() {
     state = state * 6364136223846793005ull + 1442695040888963407ull;
     return static_cast<std::uint32_t>(state >> 32);
+  }
+  /// A bfloat16 number: the upper half of a float.
+  static std::uint16_t upper_bits(float number) {
+    std::uint32_t bits = 0;
+    std::memcpy(&bits, &number, sizeof bits);
+    return static_cast<std::uint16_t>(bits >> 16);
   }
   float random_number() { return 0.5f + static_cast<float>(random_bits() >> 8) * (1.0f / (1 << 24)); }
   void fill(device::Array<float> &to, int count) {

@@ -143,7 +143,7 @@ def test_a_training_that_grows_busier_goes_on_and_says_so():
         most = engine.least_memory(60, 16)
     with opened(program, memory=most) as engine:
         losses = [engine.train_batch(inputs, labels, 1e-2) for inputs in (quiet, busy)]
-        with pytest.warns(UserWarning, match=rf"fires more than .* needs [\d,]+ bytes, and {most:,} are allowed"):
+        with pytest.warns(UserWarning, match=rf"fires more than .* needs [\d,]+ bytes, but {most:,} are allowed"):
             losses.append(engine.train_batch(busy, labels, 1e-2))
         assert engine.train_batch(*parts_of(busy, labels, 9)[0], 1e-2) > 0
     assert losses == wanted

@@ -174,7 +174,7 @@ def test_losses_are_those_of_the_compiler(name):
 def test_what_lies_outside_the_tiles_is_refused(tmp_path):
     case = package("windows")
     plan = replace(case.plan, streamed="inputs")
-    with pytest.raises(UnsupportedOnPopTorchError, match="keeps inputs outside the tiles"):
+    with pytest.raises(UnsupportedOnPopTorchError, match="stores inputs outside the tiles"):
         emit_poptorch(case.program, plan, tmp_path / "package")
     assert not (tmp_path / "package").exists()
 

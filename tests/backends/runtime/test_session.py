@@ -339,7 +339,7 @@ def nan(array, *index):
         (lambda s: s.run(X.astype(complex)), errors.DataTypeError, "complex"),
         (lambda s: s.run(np.full((5, 3, 6), "a")), errors.DataTypeError, "<U1"),
         (lambda s: s.run(nan(X, 1, 2, 3)), errors.DataNotFiniteError, r"\[1, 2, 3\] \(1 of 90"),
-        (lambda s: s.run(X, steps=4), errors.StepsError, "5 steps, 4"),
+        (lambda s: s.run(X, steps=4), errors.StepsError, "5 steps, but 4"),
         (lambda s: s.run(X, steps=0), errors.StepsError, "0"),
         (lambda s: (s.step(X[0]), s.step(X[0, :2])), errors.BatchSizeError, "reset"),
         (lambda s: s.step(X), errors.DataShapeError, "a step takes"),

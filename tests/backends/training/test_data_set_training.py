@@ -184,7 +184,7 @@ def test_a_data_set_that_gives_other_batches_than_asked_is_refused():
         def batches(self, size, *, order=None, epoch=0):
             return snnc.data.in_memory(*samples()).batches(size - self.less, order=order[: len(order) - 3 + 3 * self.less])
 
-    with compiled() as session, pytest.raises(BatchesError, match=r"SNNC-E570: batch 1 of the Wrong has 4 samples, and 5 samples"):
+    with compiled() as session, pytest.raises(BatchesError, match=r"SNNC-E570: batch 1 of the Wrong has 4 samples, but 5 samples"):
         session.fit(Wrong(1))
     with compiled() as session, pytest.raises(BatchesError, match=r"gave 4 batches in epoch 0; 5 were requested"):
         session.fit(Wrong(0))
