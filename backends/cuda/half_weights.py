@@ -42,7 +42,7 @@ def _place(program: StepProgram, name: str) -> str:
 
 
 def keeps_remainder(program: StepProgram, name: str) -> bool:
-    """Return whether what rounding loses of a parameter is kept."""
+    """Return whether the rounding errors of a parameter are stored."""
     return program.parameters[name].half and program.rounding is not None and program.rounding.kind == "master"
 
 
