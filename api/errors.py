@@ -228,6 +228,6 @@ class DataOptionError(SnncError):
 
 
 class SampleError(SnncError):
-    """A sample of a data set does not fit the next step: events are not binned, lengths differ, or there is no class index."""
+    """A sample of a data set does not fit the next step: events are not binned, lengths differ, or the sample has no class index."""
 
     code = "SNNC-E583"

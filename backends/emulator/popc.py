@@ -18,7 +18,16 @@ from typing import TYPE_CHECKING
 
 from snnc.backends.emulator.sources import EMULATOR, in_declared_order, portable_copy
 from snnc.backends.toolchain.cache import cached_file
-from snnc.backends.toolchain.compilers import common_flags, compiler, compiler_version, digest, is_clang, machine_id, run_compiler
+from snnc.backends.toolchain.compilers import (
+    common_flags,
+    compiler,
+    compiler_named_by,
+    compiler_version,
+    digest,
+    is_clang,
+    machine_id,
+    run_compiler,
+)
 from snnc.compiler.files.temporary import temporary_folder
 
 if TYPE_CHECKING:
@@ -56,14 +65,9 @@ def codelet_compiler() -> list[str]:
     ToolMissingError
         There is none.
     """
-    chosen = os.environ.get("SNNC_CODELET_CXX")
-    if chosen:
-        command = shlex.split(chosen)
-        if shutil.which(command[0]) is None:
-            from snnc.compiler.errors import ToolMissingError
-
-            raise ToolMissingError(f"the compiler named by SNNC_CODELET_CXX is not on this machine: {chosen!r}")
-        return command
+    named = compiler_named_by("SNNC_CODELET_CXX")
+    if named is not None:
+        return named
     clang = None if os.environ.get("CXX") else shutil.which("clang++")
     if clang is not None:
         version = CLANG_VERSION.search(compiler_version([clang]))

@@ -22,14 +22,9 @@ def compiler() -> list[str]:
     ToolMissingError
         There is none.
     """
-    chosen = os.environ.get("CXX")
-    if chosen:
-        command = shlex.split(chosen)
-        if shutil.which(command[0]) is None:
-            from snnc.compiler.errors import ToolMissingError
-
-            raise ToolMissingError(f"the C++ compiler named by CXX is not on this machine: {chosen!r}")
-        return command
+    named = compiler_named_by("CXX")
+    if named is not None:
+        return named
     for name in ("g++", "clang++", "c++"):
         found = shutil.which(name)
         if found:
@@ -42,6 +37,25 @@ def compiler() -> list[str]:
         "no C++ compiler on this machine: the emulator looked for $CXX, g++, clang++, c++ and the ziglang wheel. "
         "Install one of them (`pip install 'snnc[compiler]'` brings ziglang), or set CXX"
     )
+
+
+def compiler_named_by(variable: str) -> list[str] | None:
+    """Return the command in an environment variable; None if it is not set or empty.
+
+    Raises
+    ------
+    ToolMissingError
+        The command is not on this machine.
+    """
+    chosen = os.environ.get(variable)
+    if not chosen:
+        return None
+    command = shlex.split(chosen)
+    if shutil.which(command[0]) is None:
+        from snnc.compiler.errors import ToolMissingError
+
+        raise ToolMissingError(f"the C++ compiler named by {variable} is not on this machine: {chosen!r}")
+    return command
 
 
 def compiler_version(command: Sequence[str]) -> str:

@@ -14,7 +14,7 @@ MOST_NEURONS = 2048
 
 @dataclass(frozen=True)
 class CoreShape:
-    """A shape on tensor cores (`groups` of 8 samples) or in float32 (0: one sample); `over_memory`: its blocks are no cluster."""
+    """A shape on tensor cores (`groups` of 8 samples) or in float32 (0: one sample); `over_memory`: its blocks do not form a cluster."""
 
     blocks: int
     groups: int

@@ -83,7 +83,7 @@ std::size_t taps(const PoolParams &p) {
   return std::accumulate(p.kernelShape.begin(), p.kernelShape.end(), std::size_t(1), [](std::size_t a, std::size_t b) { return a * b; });
 }
 
-/// How many elements that are no padding the kernel meets, for each place of the field.
+/// Number of elements under the kernel, padding excluded, for each output position.
 std::vector<float> counts(const PoolParams &p) {
   const Shape out = p.getOutputFieldShape();
   std::vector<float> found{1};

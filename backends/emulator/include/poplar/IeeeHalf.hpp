@@ -1,4 +1,4 @@
-// Half precision values of the host. There is no global `half` here: host code may have one of its own (Eigen's, for example).
+// Half-precision values on the host. This header declares no global `half`, because host code may have its own (Eigen's, for example).
 #ifndef SNNC_POPLAR_IEEE_HALF_HPP
 #define SNNC_POPLAR_IEEE_HALF_HPP
 

@@ -1,4 +1,4 @@
-// How the eight bits of a quarter are read on the host: their format and scale. There is no global `quarter` here.
+// Format and scale of the eight bits of a quarter on the host. This header declares no global `quarter`.
 #ifndef SNNC_POPLAR_QUARTER_HPP
 #define SNNC_POPLAR_QUARTER_HPP
 
@@ -9,7 +9,7 @@ namespace poplar {
 /// Format of a quarter and the power of two that its values are multiplied with.
 class QuarterMetadata {
 public:
-  /// Sign, exponent and mantissa of 1, 4, 3 bits (bias 8, at most 240) or 1, 5, 2 bits (bias 16, at most 57344); 0x80 is no number.
+  /// Sign, exponent and mantissa of 1, 4, 3 bits (bias 8, at most 240) or 1, 5, 2 bits (bias 16, at most 57344); 0x80 is NaN.
   enum class Format { F143, F152 };
 
   QuarterMetadata() = default;

@@ -38,7 +38,7 @@ inline std::vector<std::size_t> getOutputFieldShape(const PoolParams &params) { 
 std::uint64_t getFwdFlops(const PoolParams &params);
 std::uint64_t getBwdFlops(const PoolParams &params);
 
-/// An average is over the elements under the kernel that are no padding. What only padding gives is 0.
+/// An average excludes padding. If the kernel covers only padding, the result is 0.
 poplar::Tensor pool(poplar::Graph &graph, const PoolParams &params, const poplar::Tensor &in, poplar::program::Sequence &prog,
                     const poplar::DebugContext &context = {}, const poplar::OptionFlags &options = {});
 /// The gradient of the input. Of a maximum, every element that equals it gets the gradient, or its share with `useScaledGradient`.

@@ -24,7 +24,7 @@ template <class T> T asInteger(const poplar::StringRef &value) {
   std::istringstream stream(text);
   T number;
   if (!(stream >> (text.find("0x") == std::string::npos ? std::dec : std::hex) >> number) || stream.peek() != std::istringstream::traits_type::eof())
-    throw poplar::invalid_option("'" + text + "' is no integer");
+    throw poplar::invalid_option("'" + text + "' is not an integer");
   return number;
 }
 
@@ -32,7 +32,7 @@ template <class T> T asFloatingPoint(const poplar::StringRef &value) {
   std::istringstream stream{std::string(value)};
   T number;
   if (!(stream >> number))
-    throw poplar::invalid_option("'" + std::string(value) + "' is no number");
+    throw poplar::invalid_option("'" + std::string(value) + "' is not a number");
   return number;
 }
 

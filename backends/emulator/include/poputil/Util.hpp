@@ -64,7 +64,8 @@ std::vector<int> balancedPartition(int rangeUpperBound, int splitCount);
 double castToDeviceHalfValue(const poplar::Target &target, double input);
 /// Whether HALF, as the output, holds a number up to a relative `tolerance`; FLOAT holds all.
 bool checkAccuracyWhenCast(const poplar::Target &target, double input, poplar::Type inputType, poplar::Type outputType, double tolerance);
-/// Each dimension from `startDim` on is split by its factor, which must divide it; the factors go behind the quotients. And back.
+/// Split each dimension from `startDim` on by its factor, which must divide it; the factors follow the quotients.
+/// `unfactorDims` reverses this.
 poplar::Tensor factorDims(const poplar::Tensor &t, const std::vector<std::size_t> &factors, unsigned startDim = 0);
 poplar::Tensor unfactorDims(const poplar::Tensor &t, unsigned numDims, unsigned startDim = 0);
 } // namespace poputil
