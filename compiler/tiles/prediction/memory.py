@@ -150,7 +150,7 @@ def memory_of(layout: Layout, steps: Sequence[SuperstepDraft]) -> MemoryUse:
     used[losses] = True
     for life, each in _loss_bytes(problem).items():
         add(("records", life), losses, np.full(len(losses), each))
-    fragments = np.sum([traffic.fragments for step in steps for traffic in (step.traffic, *step.after)], axis=0)
+    fragments = np.sum([traffic.fragments for step in steps if not step.again for traffic in (step.traffic, *step.after)], axis=0)
     fragments = fragments + sum(step.row.fragments for step in steps if step.row is not None)
     fragments = fragments + fragments_without_runs(layout)
     code, vertices = codelet_bytes(layout)
