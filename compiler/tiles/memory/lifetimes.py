@@ -20,14 +20,15 @@ LiveBytes: TypeAlias = Mapping[tuple[str, str], Any]
 FORWARD, FORWARD_NEURONS = "forward", "forward: neurons"
 SCORES, LOSS = "loss: scores", "loss"
 AGAIN, AGAIN_NEURONS = "recompute", "recompute: neurons"
-BACKWARD, BACKWARD_NEURONS = "backward", "backward: neurons"
+BACKWARD, BACKWARD_NEURONS, REDUCTION = "backward", "backward: neurons", "backward: reduction"
 PRIVATE_SUMS, SHARED_SUMS, OPTIMISER = "update: private gradients", "update: shared gradients", "update: optimiser"
 REPLICAS, NUMBERS = "update: replicas", "update: shared numbers"
 PACKED, COPIES = "update: weight rows packed", "update: weight copies"
 
 _INFERENCE: Final = (FORWARD, FORWARD_NEURONS)
 _AGAIN: Final = (AGAIN, AGAIN_NEURONS)
-_BACK: Final = (*_AGAIN, BACKWARD, BACKWARD_NEURONS)
+_SHOWN: Final = (BACKWARD, BACKWARD_NEURONS)
+_BACK: Final = (*_AGAIN, *_SHOWN, REDUCTION)
 SEQUENCE: Final = (*_INFERENCE, SCORES, LOSS, *_BACK)
 """The stages before the update."""
 STAGES: Final = (*SEQUENCE, PRIVATE_SUMS, SHARED_SUMS, OPTIMISER, REPLICAS, NUMBERS, PACKED, COPIES)
@@ -40,7 +41,8 @@ LIVES: Final[Mapping[str, frozenset[str]]] = MappingProxyType(
             "always": STAGES,
             "sequence": SEQUENCE,
             "forward": (*_INFERENCE, *_AGAIN),
-            "windows": (*_INFERENCE, *_BACK),
+            "windows": (*_INFERENCE, *_AGAIN, *_SHOWN),
+            "gradient windows": _SHOWN,
             "currents": (FORWARD_NEURONS, AGAIN_NEURONS),
             "scores": (SCORES, LOSS),
             "loss": (LOSS,),
