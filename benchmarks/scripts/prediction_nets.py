@@ -161,7 +161,9 @@ def random_case(seed: int) -> Case:
     dropping = None
     if options.get("mode") == "drop":
         limit = SpikeLimit(options["capacity"])
-        dropping = lower(net.graph(), loss=parse_loss("ce_mean_membrane"), optimizer=Adam(1e-3), steps=steps, limit=limit)
+        dropping = lower(
+            net.graph(), loss=parse_loss("ce_mean_membrane"), optimizer=Adam(1e-3), steps=steps, gradient_window=window, limit=limit
+        )
     target = small(int(random.integers(1, 120)), int(random.integers(1, 3)))
     return Case(program, target, steps, batch, classes, inputs, options, dropping)
 
