@@ -65,7 +65,7 @@ def test_numbers_of_numpy_are_numbers(session):
 @pytest.mark.parametrize(
     ("x", "y", "says"),
     [
-        (X[:0], Y[:0], r"SNNC-E503: .*shape \[0, 5, 4\] \(there are none\)"),
+        (X[:0], Y[:0], r"SNNC-E503: .*shape \[0, 5, 4\] \(no samples\)"),
         ([], [], r"SNNC-E503: .*there are none"),
         (X[:, :0], Y, r"SNNC-E503: .*they are empty"),
         (NAN, Y, r"SNNC-E505: .*nan at index \[1, 2, 3\] \(1 of 160"),
