@@ -66,11 +66,11 @@ def test_numbers_of_numpy_are_numbers(session):
     ("x", "y", "says"),
     [
         (X[:0], Y[:0], r"SNNC-E503: .*shape \[0, 5, 4\] \(no samples\)"),
-        ([], [], r"SNNC-E503: .*there are none"),
+        ([], [], r"SNNC-E503: .*no samples"),
         (X[:, :0], Y, r"SNNC-E503: .*they are empty"),
         (NAN, Y, r"SNNC-E505: .*nan at index \[1, 2, 3\] \(1 of 160"),
         (X.astype(object), Y, r"SNNC-E504: .*objects \(float\)"),
-        ([[1, 2], [3]], Y, r"SNNC-E504: .*not an array of numbers.*one length"),
+        ([[1, 2], [3]], Y, r"SNNC-E504: .*not an array of numbers.*same length"),
         (X + 1j, Y, "SNNC-E504: .*complex64"),
         ("abc", Y, "SNNC-E504: .*<U3"),
         (None, Y, r"SNNC-E504: .*NoneType"),
@@ -81,7 +81,7 @@ def test_numbers_of_numpy_are_numbers(session):
         (X, Y > 0, "SNNC-E504: the labels are bool"),
         (X, np.eye(3, dtype=int)[Y], r"SNNC-E503: .*\[8, 3\].*y\.argmax\(axis=1\)"),
         (X, ["a"] * 8, r"SNNC-E504: .*<U1.*return_inverse"),
-        (X, [None] * 8, "SNNC-E504: y holds objects"),
+        (X, [None] * 8, "SNNC-E504: y contains objects"),
         (X, Y[:3], r"SNNC-E503: .*shape \[3\]; 8 samples"),
     ],
 )

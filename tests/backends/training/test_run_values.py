@@ -111,7 +111,7 @@ def test_a_session_has_its_window_as_a_value():
     ("window", "values", "text"),
     [
         (None, -0.5, "compiled without a gradient window"),
-        (-1.0, -2.0, r"does not fit the compiled one, \(-1, inf\), which is narrower"),
+        (-1.0, -2.0, r"is not inside the compiled one, \(-1, inf\), which is narrower"),
         (-1.0, (-0.5, 0.5), "has no upper end to change"),
         ((-1.0, 1.0), (-0.5, 2.0), "is narrower"),
         (-1.0, (0.5, 0.5), "empty"),
