@@ -1,6 +1,6 @@
 """Encode values as spikes: by rate, latency, change, level, or a population of receptive fields.
 
-Conventions follow ``snntorch.spikegen`` for :class:`Rate`, :class:`Latency` and :class:`Delta`. A sample's result does not depend on its batch.
+:class:`Rate`, :class:`Latency` and :class:`Delta` follow ``snntorch.spikegen``, except that a sample's result does not depend on its batch.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ class Latency:
         check_number("threshold", self.threshold, 0, 1)
         if self.threshold in (0, 1) or self.first > self.steps - 1:
             raise DataOptionError(
-                f"threshold is {self.threshold} and first is {self.first}; threshold must be between 0 and 1, first below steps, {self.steps}."
+                f"threshold is {self.threshold} and first is {self.first}; they must be in 0 … 1 and below steps, {self.steps}."
             )
 
     def apply(self, sample: Sample, draw: Draw) -> Sample:

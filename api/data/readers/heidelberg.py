@@ -1,8 +1,8 @@
 """The Heidelberg data sets SHD and SSC: spikes of 700 channels of an artificial cochlea, in HDF5.
 
 The files contain ``spikes/times`` (rows of seconds, float16), ``spikes/units`` (rows of channels), ``labels`` and ``extra`` (speakers,
-names of the classes). Source: Cramer, Stradmann, Schemmel, Zenke, "The Heidelberg spiking data sets for the systematic evaluation of spiking
-neural networks", IEEE TNNLS 2020, and https://zenkelab.org/datasets/.
+names of the classes). Source: Cramer, Stradmann, Schemmel, Zenke, "The Heidelberg spiking data sets for the systematic evaluation of
+spiking neural networks", IEEE TNNLS 2020, and https://zenkelab.org/datasets/.
 """
 
 from __future__ import annotations
