@@ -111,7 +111,7 @@ class FluctuationDriven:
         if variance < 0:
             raise InitialisationError(
                 f"mean is {self.mean}: the weights {one.name!r} into {name!r} with that mean ({mean:.3g} each, {count:g} per neuron) "
-                f"already fluctuate by more than (threshold - mean) / xi = {(threshold - self.mean) / self.xi:.3g}. Try a smaller mean or xi."
+                f"already fluctuate by more than (threshold - mean) / xi = {(threshold - self.mean) / self.xi:.3g}. Reduce mean or xi."
             )
         return mean, math.sqrt(variance)
 
