@@ -184,8 +184,8 @@ def _gemm(call: OperatorCall) -> list[Value]:
     if b.value is None and a.value is not None:
         raise UnsupportedOperatorError(
             f"{call.where}: it multiplies a constant {list(a.shape)} by values {list(b.shape)} from the left, which mixes the entries of "
-            "their first axis (time, in a parallel spiking neuron); snnc runs step by step. Use a neuron that computes a step at a time, or "
-            "export one step."
+            "their first axis (time, in a parallel spiking neuron); snnc runs step by step. Use a neuron that computes one step at a time, "
+            "or export one step."
         )
     if b.value is None or len(b.shape) != 2 or len(a.shape) != 2:
         raise UnsupportedOperatorError(f"{call.where}: snnc reads Gemm of a matrix with a constant matrix.")
