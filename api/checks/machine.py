@@ -1,4 +1,4 @@
-"""The equipment of a machine: compilers, SDKs, memory."""
+"""Detect compilers, SDKs, memory and the cache on this machine, for ``snnc doctor``."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from snnc.compiler.files.cache import cache_folder
 
 @dataclass(frozen=True)
 class Finding:
-    """A tool that snnc can use; `hint` says how to install it."""
+    """A tool or resource of this machine; `hint` is how to install or fix it."""
 
     name: str
     found: bool
@@ -26,7 +26,7 @@ class Finding:
 
 
 def examine() -> list[Finding]:
-    """Return the tools and resources of this machine; nothing is changed or loaded."""
+    """Return the tools and resources of this machine, without changing or loading anything."""
     return [
         Finding("Python", True, f"{platform.python_version()} on {platform.system()} {platform.machine()}"),
         _package("snnc", "the compiler itself", "pip install snnc"),
@@ -79,7 +79,7 @@ def _memory() -> Finding:
 
 
 def _cache() -> Finding:
-    purpose = "keeps what snnc builds"
+    purpose = "stores what snnc builds"
     try:
         folder = cache_folder()
     except CacheFolderError:

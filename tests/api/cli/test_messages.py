@@ -117,10 +117,10 @@ class FrameworksLoss:
     [
         ("loss", lambda a, b: 0, r"loss is the function <lambda>.*'ce_count'.*snnc\.torch\.Module"),
         ("loss", FrameworksLoss(), "FrameworksLoss"),
-        ("loss", FrameworksLoss, "the class FrameworksLoss, which is to be called"),
+        ("loss", FrameworksLoss, "the class FrameworksLoss instead of an instance"),
         ("loss", snnc.CrossEntropy, "the function cross_entropy"),
         ("loss", 3, r"3 \(an int\)"),
-        ("optimizer", snnc.Adam, "the class Adam, which is to be called"),
+        ("optimizer", snnc.Adam, "the class Adam instead of an instance"),
         ("optimizer", 0.1, r"0\.1 \(a float\)"),
         ("optimizer", FrameworksLoss(), r"snnc\.Adam\(0\.001\)"),
         ("surrogate", lambda x: x, "custom:"),
