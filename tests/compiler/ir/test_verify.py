@@ -86,7 +86,7 @@ CASES = [
     (edge("fc", "n", "out", "nope"), errors.UnknownNodeError, "port 'nope'; it has i"),
     (edge("n", "x", "s", "in"), errors.UnknownNodeError, "no input port"),
     (edge("fc", "n", "out", "i", -1), errors.InvalidValueError, "delay -1"),
-    (put("fc", weights(shape=(4, 5))), errors.ShapeMismatchError, r"'x' gives shape \(3,\) .* 'fc' takes \(5,\)"),
+    (put("fc", weights(shape=(4, 5))), errors.ShapeMismatchError, r"'x' has shape \(3,\) .* 'fc' expects \(5,\)"),
     (put("n", Population(LIF(0.9), (5,))), errors.ShapeMismatchError, r"'fc' gives shape \(4,\) .* 'n' takes \(5,\)"),
     (concat((2, 3), (3, 2)), errors.ShapeMismatchError, r"'i1' gives shape \(3, 2\).*axis 0"),
     (concat((2, 3), (2, 3), axis=1), errors.ConcatAxisError, "contiguous"),
