@@ -67,7 +67,7 @@ def _cuda() -> Finding:
     purpose = "builds programs for NVIDIA GPUs"
     command = cuda_compiler()
     if command is None:
-        hint = "the CUDA tool kit, or pip install 'snnc[cuda]' for its compiler alone"
+        hint = "the CUDA toolkit, or pip install 'snnc[cuda]' for its compiler alone"
         return Finding("CUDA compiler", False, f"none ({purpose})", hint)
     lines = [line for line in _output([*command, "--version"]).splitlines() if "release" in line]
     return Finding("CUDA compiler", True, f"{lines[0] if lines else command[0]} ({purpose})")

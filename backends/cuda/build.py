@@ -53,7 +53,6 @@ RESOURCES: Final = "resources.txt"
 """File next to the library with the assembler's report of registers and spills."""
 
 
-
 @dataclass(frozen=True)
 class KernelResources:
     """Resources that a kernel uses on a multiprocessor, as reported by ``ptxas -v``."""
