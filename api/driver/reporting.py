@@ -118,9 +118,7 @@ def read_subject(path: Path) -> Subject:
 def _plan_text(path: Path) -> str:
     try:
         if path.stat().st_size > MOST_PLAN_BYTES:
-            raise ProjectFolderError(
-                f"{str(path)!r} has {path.stat().st_size:,} bytes, more than any plan; give a plan.json or a project."
-            )
+            raise ProjectFolderError(f"{str(path)!r} has {path.stat().st_size:,} bytes, more than any plan; give a plan.json or a project.")
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise ProjectFolderError(f"the plan {str(path)!r} cannot be read ({error}); give a plan.json or a project.") from None
