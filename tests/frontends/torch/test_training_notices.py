@@ -125,7 +125,7 @@ def test_a_decay_that_may_leave_the_range_it_is_clamped_to_is_named(beta, count)
     graph = snnc.from_torch(Graded(snn.Leaky(beta=beta, learn_beta=True)), torch.zeros(5, 1, INPUTS), steps=6)
     found = said(graph)
     assert len(found) == count
-    assert all(text.startswith("SNNC-W276: the module clamps 'unit.beta' to 0 to 1") for text in found)
+    assert all(text.startswith("SNNC-W276: the module clamps 'unit.beta' to the range 0 to 1") for text in found)
 
 
 @pytest.mark.filterwarnings("ignore")
