@@ -1,4 +1,4 @@
-"""Shift the rolled-up operations (:class:`~snnc.frontends.onnx.reroll.roll.StepClass`, "classes") in time.
+"""Shift the values of a step (:class:`~snnc.frontends.onnx.reroll.roll.StepClass`, "classes") in time.
 
 Afterwards, no class reads the future and every cycle has a delay. A class may first be assigned to the step after the one it belongs to
 (a reset reads the spike of the previous step). Shifting a class changes the delays around it, but not its values.
