@@ -1,4 +1,4 @@
-"""Load a model file of any supported format: ONNX or NIR."""
+"""Load a model file in any supported format, ONNX or NIR."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _HDF5: Final = b"\x89HDF\r\n\x1a\n"
 
 
 def load(path: str | Path, *, dt: float | None = None, steps: int | None = None, dialect: str = "nir", detach: str | None = None) -> Graph:
-    """Read a model file; its format is recognised by its content.
+    """Read a model file; its content determines the format.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Reports of compiled projects and of plans."""
+"""Write reports of compiled projects, plans and profiles."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ if TYPE_CHECKING:
     from snnc.report.program import ProgramReport
 
 MOST_PLAN_BYTES = 1 << 28
-"""A larger file is not a plan."""
+"""Size limit of a plan file in bytes."""
 
 
 def report(path: Path, format: str, other: Path | None = None) -> bytes:
-    """Return the report of the project, the plan or the profile of an emulated program at `path`.
+    """Return the report of the project, plan or profile of an emulated program at `path`.
 
-    With `other`, the report of a project or plan shows both.
+    With `other`, the report compares two projects or plans.
 
     Raises
     ------
     ProjectFolderError
         A folder is not a project.
     NoTilesError
-        The format, or the comparison, needs tiles, and the target has none.
+        The format or the comparison requires tiles, but the target has none.
     PlanFileError
-        A file is not a plan.
+        A file does not contain a plan.
     ReportOptionError
-        The format is unknown, or shows no second plan.
+        The format is unknown, or cannot show a second plan.
     """
     from snnc.report import write
     from snnc.report.emulated import read_profile, write_profile
@@ -50,13 +50,13 @@ def report(path: Path, format: str, other: Path | None = None) -> bytes:
         from snnc.report.program import write_program
 
         if other is not None or program is None:
-            raise NoTilesError("--compare shows two plans side by side, and a project without tiles has no plan; leave it out.")
+            raise NoTilesError("--compare shows two plans side by side, but a project without tiles has no plan; leave it out.")
         return write_program(program, format)
     return write(read_subject(path), format, None if other is None else read_subject(other))
 
 
 def read_program(path: Path) -> ProgramReport | None:
-    """Read the data of a report on a project without tiles; None for any other project, and for a file.
+    """Return the report data of a project without tiles; None for a project with tiles, and for a file.
 
     Raises
     ------
@@ -93,14 +93,14 @@ def _kept(folder: Path, name: str) -> Any:
 
 
 def usual_format(path: Path) -> str:
-    """Return the default format of a report: a page, or text for the profile of an emulated program."""
+    """Return the default format of a report: html, or text for the profile of an emulated program."""
     from snnc.report.emulated import read_profile
 
     return "text" if path.is_file() and read_profile(path) is not None else "html"
 
 
 def read_subject(path: Path) -> Subject:
-    """Read all data of a project folder for a report; of a file, the plan."""
+    """Return the report data of a project with tiles, or of a plan file."""
     from snnc.report import Subject, summarise
 
     if path.is_file() or path.suffix == ".json":
@@ -119,7 +119,7 @@ def _plan_text(path: Path) -> str:
     try:
         if path.stat().st_size > MOST_PLAN_BYTES:
             raise ProjectFolderError(
-                f"{str(path)!r} holds {path.stat().st_size:,} bytes, more than any plan; give a plan.json or a project."
+                f"{str(path)!r} has {path.stat().st_size:,} bytes, more than any plan; give a plan.json or a project."
             )
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:

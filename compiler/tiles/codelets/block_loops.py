@@ -71,12 +71,12 @@ def read_loops(cost: CodeletCost, read: Reads) -> Iterator[Loop]:
     elif read.link.dense:
         yield from _events(cost, place) if read.link.events else _values(cost, place, mostly_zero=read.link.sparse_values)
     elif read.link.events:
-        yield from looping("spikes", Amount("events"), cost.id + _converted(cost, read.link), place)
+        yield from looping("spikes", Amount("events"), cost.id + converted(cost, read.link), place)
     else:
-        yield from looping("values", SAMPLES * COUNT, cost.element + _converted(cost, read.link), place)
+        yield from looping("values", SAMPLES * COUNT, cost.element + converted(cost, read.link), place)
 
 
-def _converted(cost: CodeletCost, link: Link) -> int:
+def converted(cost: CodeletCost, link: Link) -> int:
     """Return the cycles to convert a weight of a connection that is not dense; the adjoint reads no weights, so its cost is 0."""
     return cost.narrow if link.half else 0
 
@@ -111,7 +111,7 @@ def _tables(cost: CodeletCost, link: Link, form: TableForm | None, place: Place)
         yield from looping("halvings of a search for the first spike", Amount("searches"), cost.search, place)
     yield from looping("lookups in a table", Amount("lookups"), cost.lookup, place)
     yield from _runs(cost, form, place)
-    yield from looping("values of runs", Amount("values"), cost.choice if link.chooses else cost.value + _converted(cost, link), place)
+    yield from looping("values of runs", Amount("values"), cost.choice if link.chooses else cost.value + converted(cost, link), place)
     if link.chooses:
         yield from looping("chosen values", SAMPLES * COUNT, 2 * cost.element, place)
 
@@ -148,14 +148,14 @@ def source_loops(cost: CodeletCost, links: Iterable[tuple[Link, TableForm | None
         if link.indexed is not None:
             found += _runs(cost, form, place)
             if not link.chooses:
-                found += looping("values of runs", Amount("values"), cost.value + _converted(cost, link), place)
+                found += looping("values of runs", Amount("values"), cost.value + converted(cost, link), place)
             each = cost.sample_choice if link.chooses else cost.sample_value
             found += looping("values of runs, of a sample", Amount("sample_values"), each, place)
         elif link.dense:
             found += _many_samples(cost, place)
             found += _one_sample(cost, ("alone", index))
         else:
-            found += looping("deltas", SAMPLES * COUNT, cost.element + _converted(cost, link), place)
+            found += looping("deltas", SAMPLES * COUNT, cost.element + converted(cost, link), place)
     return tuple(found)
 
 

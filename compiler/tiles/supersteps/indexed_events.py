@@ -20,6 +20,7 @@ import numpy as np
 from snnc.compiler.ir.graph import Array
 from snnc.compiler.tiles.blocks.blocks import Blocks, cut_key
 from snnc.compiler.tiles.blocks.grouping import Floats, Ints
+from snnc.compiler.tiles.codelets.block_loops import converted
 from snnc.compiler.tiles.exchange.traffic import Layout
 from snnc.compiler.tiles.indexed.tables import IndexTables
 from snnc.compiler.tiles.mapped.network import Link
@@ -55,7 +56,8 @@ def drawn_cycles(layout: Layout, link: Link, blocks: Blocks, cost: CodeletCost, 
     With `further`, return [kinds, rounds] for the rounds of :meth:`EventTimeline.further_rounds`.
     """
     where = layout.range_by_id(link.target)
-    prices = cost.table_row, cost.single, cost.run, cost.choice if link.chooses else cost.value
+    each = cost.choice if link.chooses else cost.value + converted(cost, link)
+    prices = cost.table_row, cost.single, cost.run, each
     bus, indexed = layout.problem.bus[layout.problem.bus_of[link.id]], link.indexed
     assert indexed is not None
     tables, limited = indexed.tables("target", where), bus in layout.problem.limited(backward=backward)

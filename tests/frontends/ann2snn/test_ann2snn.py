@@ -347,7 +347,7 @@ def behind_a_layer(tmp_path, rng, op, *inputs, outputs=1, opset=17, **attributes
         ("PRelu", (np.full(6, 0.1, F),), "rates start at 0"),
         ("Sigmoid", (), "follows ReLU or ReLU6"),
         ("Tanh", (), "follows ReLU or ReLU6"),
-        ("Softmax", (), "at the end only"),
+        ("Softmax", (), "only be left out at the end"),
         ("LayerNormalization", (np.ones(6, F),), "batch normalisation"),
         ("Greater", (np.zeros(6, F),), "compares or selects"),
         ("CumSum", (np.array(1),), "it has no spiking form"),
@@ -433,7 +433,7 @@ def test_a_network_too_large_to_be_run_is_refused_before_it_takes_memory(tmp_pat
     f = File()
     x = f("Conv", "x", drawn(rng, 64, 1, 7, 7), pads=[3, 3, 3, 3])
     named(f, f("GlobalAveragePool", f("Relu", f("Conv", x, drawn(rng, 1, 64, 7, 7)))))
-    with pytest.raises(OnnxLimitError, match="numbers at a time"):
+    with pytest.raises(OnnxLimitError, match="values at a time"):
         read_relu_network(f.save(tmp_path / "m.onnx", {"x": ["n", 1, 900, 900]}, ["y"]))
 
 

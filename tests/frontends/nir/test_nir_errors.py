@@ -257,7 +257,7 @@ def test_slashes_without_end(tmp_path):
 
 def test_unknown_types(tmp_path):
     changed(tmp_path, lambda g: replace(nodes_of(g), "type", "QuantumLIF"), errors.NirNodeTypeError, "'QuantumLIF'")
-    changed(tmp_path, lambda g: replace(nodes_of(g), "type", 3), errors.NirFieldError, "one name is needed")
+    changed(tmp_path, lambda g: replace(nodes_of(g), "type", 3), errors.NirFieldError, "instead of one name")
 
 
 def test_text_whose_damaged_type_crashes_hdf5(tmp_path):
@@ -265,7 +265,7 @@ def test_text_whose_damaged_type_crashes_hdf5(tmp_path):
     content = bytearray((CORPUS / "hand_nir_threshold.nir").read_bytes())
     content[12841] = 52
     path.write_bytes(content)
-    refused(path, errors.NirFieldError, "type of node 'fc' holds objects or references; one name is needed")
+    refused(path, errors.NirFieldError, "type of node 'fc' contains objects or references instead of one name")
 
 
 def test_missing_and_unknown_fields(tmp_path):

@@ -248,7 +248,7 @@ def test_a_readout_that_is_no_summary(tmp_path):
     unrolled(f, lambda t: t)
     f.nodes[-1].output[0] = "stack"
     f("Relu", f("ReduceMax", "stack", axes=[0], keepdims=0))
-    refused(saved(f, tmp_path), errors.ReadoutError, "computes further with the max over the steps")
+    refused(saved(f, tmp_path), errors.ReadoutError, "applies further operations to the max over the steps")
 
 
 def test_a_readout_over_the_samples_of_a_batch(tmp_path):
