@@ -62,7 +62,7 @@ class Surrogate:
         'windowed_straight_through(low=-0.1)'
         """
         if not (math.isfinite(low) and low < high):
-            raise SurrogateValueError(f"the gradient window ({low:g}, {high:g}) is invalid; low must be finite and below high.")
+            raise SurrogateValueError(f"the gradient window ({low:g}, {high:g}) is invalid: low < high must hold, and low must be finite.")
         parameters = {**self.parameters, "low": float(low)}
         if high < math.inf:
             parameters["high"] = float(high)

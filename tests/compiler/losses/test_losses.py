@@ -85,7 +85,7 @@ def test_names_are_read(text, loss):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("nonsense", "snnc knows ce_count, ce_rate"),
+        ("nonsense", "use ce_count, ce_rate"),
         ("mse_count:a,b", "'a,b' instead of numbers"),
         ("mse_count:1,2,3", "3 number"),
         ("ce_count:1", "1 number"),
