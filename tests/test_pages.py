@@ -29,6 +29,8 @@ RUN_BY = {
     "podman build": ".ci/containers",
     "podman run": ".ci/containers",
     "snnc --install-completion": "tests/api/cli/test_completion.py",
+    "snnc bench": "tests/benchmarks/test_bench_cpu.py",
+    "snnc reproduce": "tests/api/cli/test_command_options.py",
     "snnc emulate": "examples/poplar_program/poplar_program.py",
     "python examples/": "tests/test_examples.py",
 }
