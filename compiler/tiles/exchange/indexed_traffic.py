@@ -12,7 +12,7 @@ from snnc.compiler.ir.arrays.sizes import FLOAT
 from snnc.compiler.tiles.blocks.grouping import Floats, Ints, column_groups, sample_groups
 from snnc.compiler.tiles.blocks.tile_range import TileRange
 from snnc.compiler.tiles.exchange.indexed_owners import Ownership
-from snnc.compiler.tiles.exchange.traffic import ExchangeTraffic, Layout, common
+from snnc.compiler.tiles.exchange.traffic import ExchangeTraffic, Layout, common, send_over_links
 from snnc.compiler.tiles.indexed.indexed_links import Side
 from snnc.compiler.tiles.indexed.owners import owner_count
 from snnc.compiler.tiles.indexed.tables import Pieces
@@ -157,12 +157,7 @@ def _move(layout: Layout, traffic: ExchangeTraffic, origin: Ints, to: Ints, size
     """Add the pieces sent; a piece that is `joined` to the previous one is not a fragment of its own."""
     traffic.received += np.bincount(to, size, len(traffic.received))
     traffic.fragments += np.bincount(to[~joined], minlength=len(traffic.received))
-    if not layout.several_chips:
-        return
-    per_chip, chips = layout.problem.target.tiles_per_chip, layout.problem.target.chips
-    over = np.bincount(origin // per_chip * chips + to // per_chip, size, chips * chips).reshape(chips, chips)
-    for a, b in np.argwhere(over > 0).tolist():
-        traffic.flows.send(a, (b,), float(over[a, b]))
+    send_over_links(layout, traffic, origin, to, size)
 
 
 class OwnedWork(NamedTuple):

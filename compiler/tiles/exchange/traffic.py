@@ -28,7 +28,6 @@ from snnc.compiler.ir.plan import Relay
 from snnc.compiler.machines.chip_links import Flows
 from snnc.compiler.tiles.blocks.block_shapes import BlockShape, shapes
 from snnc.compiler.tiles.blocks.blocks import Blocks, blocks_of, cut_key
-from snnc.compiler.tiles.blocks.cut import Cut
 from snnc.compiler.tiles.blocks.grouping import Floats, Ints, ceil_div, column_groups
 from snnc.compiler.tiles.blocks.tile_range import TileRange
 from snnc.compiler.tiles.cycles.indexed_cycles import Holdings, estimated
@@ -107,10 +106,6 @@ class Layout:
     def ranges(self) -> Mapping[str, TileRange]:
         """Tile ranges by population id."""
         return {layer.id: where for layer, where in zip(self.problem.network.layers, self.placement.ranges, strict=True)}
-
-    def cut_of(self, layer: Layer) -> Cut:
-        """Return the cut of `layer`."""
-        return self.ranges[layer.id].cut
 
     @cached_property
     def copied(self) -> tuple[Ownership, ...]:
@@ -232,6 +227,13 @@ def send_to_all(layout: Layout, traffic: ExchangeTraffic, home: int, tiles: Ints
     traffic.sent[home] += size * (len(tiles) > 0)
     if layout.several_chips:
         traffic.flows.send(layout.chip_of(home), set((tiles // layout.problem.target.tiles_per_chip).tolist()), size)
+
+
+def send_over_links(layout: Layout, traffic: ExchangeTraffic, source: Ints, to: Ints, sizes: npt.ArrayLike) -> None:
+    """Add bytes that cross chips; the arrays have one element for each pair of tiles."""
+    if layout.several_chips:
+        each = layout.problem.target.tiles_per_chip
+        traffic.flows.send_pairs(source // each, to // each, sizes, layout.problem.target.chips)
 
 
 def masks_to_relays(layout: Layout) -> ExchangeTraffic:
@@ -415,9 +417,7 @@ def _rates_to_updates(layout: Layout, traffic: ExchangeTraffic, size: int) -> No
         send_to_all(layout, traffic, 0, np.flatnonzero(updates), FLOAT)  # the number of the update
 
 
-def between_replicas(
-    layout: Layout, traffic: ExchangeTraffic, where: TileRange, rows: int, *, gathers: bool, size: int = FLOAT
-) -> None:
+def between_replicas(layout: Layout, traffic: ExchangeTraffic, where: TileRange, rows: int, *, gathers: bool, size: int = FLOAT) -> None:
     """Add the shares of one parameter that replicas exchange: each gathers its share from the others (`gathers`), or sends it to them.
 
     A value has `size` bytes.
@@ -465,17 +465,14 @@ def shares_of(where: TileRange, elements: Ints) -> Ints:
 
 
 def _replicas_over_links(layout: Layout, traffic: ExchangeTraffic, where: TileRange, share: Floats, *, gathers: bool) -> None:
-    """Tile i of each replica sends tile i of every other replica the share of that replica (`gathers`), or its own share."""
+    """Return the tile i of each replica sends tile i of every other replica the share of that replica (`gathers`), or its own share."""
     used, shares = np.zeros((2, layout.problem.target.chips, where.width))
     for replica in range(where.replicas):
         position = where.of(replica) // layout.problem.target.tiles_per_chip, np.arange(where.width)
         used[position] += 1
         shares[position] += share[replica]
     if gathers:
-        moved, chips = used @ shares.T, np.flatnonzero(used.any(axis=1)).tolist()
-        for a in chips:
-            for b in chips:
-                traffic.flows.send(a, (b,), float(moved[a, b]))
+        traffic.flows.send_each(used @ shares.T)
         return
     on_chip = used > 0
     changes = np.flatnonzero((on_chip[:, 1:] != on_chip[:, :-1]).any(axis=0)) + 1
