@@ -185,7 +185,7 @@ def step_cycles(problem: MappingProblem, layer: Layer, cut: AnyCut, neurons: Int
 
 
 def _received(problem: MappingProblem, layer: Layer, samples: Any) -> dict[str, Any]:
-    """Exchange cycles before each part, without fragments."""
+    """Return the exchange cycles before each part, without fragments."""
     rate = problem.target.exchange_bytes_per_cycle
     windows = sum(samples * bus.window_bytes for bus in problem.buses_into(layer)) / rate
     read = problem.whole_deltas_into(layer)

@@ -20,7 +20,7 @@ from snnc.compiler.tiles.mapped.network import Layer, Link
 
 
 def deltas_by_rows(layout: Layout, traffic: ExchangeTraffic) -> None:
-    """Before B1: add the deltas that tiles of sources read from targets.
+    """Add, before B1, the deltas that tiles of sources read from targets.
 
     A tile receives a delta once for all its vertices: connections between the same populations share rows, and rows that a dense
     connection reads anyway cost nothing.
@@ -116,7 +116,7 @@ def owned_by(layout: Layout, layers: Sequence[Layer]) -> list[Ownership]:
 
 
 def gradients_to_owners(layout: Layout, layers: Sequence[Layer]) -> ExchangeTraffic:
-    """Before U1: owners gather the sums of the groups of `layers` that use their weights."""
+    """Return the exchange before U1: owners gather the sums of the groups of `layers` that use their weights."""
     traffic = ExchangeTraffic.none(layout.problem)
     for found in owned_by(layout, layers) if not layout.exact else ():
         tiles, _, pieces, values = _estimated_work(layout, found)
@@ -135,7 +135,7 @@ def gradients_to_owners(layout: Layout, layers: Sequence[Layer]) -> ExchangeTraf
 
 
 def weights_from_owners(layout: Layout, size: int, traffic: ExchangeTraffic, stays: Floats) -> bool:
-    """After U1: add the elements of `size` bytes that groups on both sides copy from owners; return whether any exist.
+    """Add, after U1, the elements of `size` bytes that groups on both sides copy from owners; return whether any exist.
 
     The bytes that tiles copy from themselves are added to `stays`.
     """

@@ -20,7 +20,7 @@ from snnc.compiler.tiles.vertices.loops import cycles_of
 
 
 def partials_to_sums(layout: Layout) -> ExchangeTraffic:
-    """Before B3: partial products move to the tiles that add them; a tile receives one fragment from each producer of each part."""
+    """Return the exchange before B3: partial products move to the tiles that add them, one fragment from each producer of each part."""
     traffic = ExchangeTraffic.none(layout.problem)
     for reduction in layout.reductions.values():
         table = reduction.table
@@ -46,7 +46,7 @@ def _partials(layout: Layout, traffic: ExchangeTraffic, table: Mapping[str, Ints
 
 
 def add_sums_to_relays(layout: Layout, traffic: ExchangeTraffic, buses: Collection[Bus] | None = None) -> None:
-    """Before B1, or before a further window of `buses`: the sums of stage one move to the relays of their samples."""
+    """Add, before B1 or a further window of `buses`, the sums of stage one that move to the relays of their samples."""
     for bus_id, reduction in layout.reductions.items():
         if buses is not None and layout.problem.bus[bus_id] not in buses:
             continue
