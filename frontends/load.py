@@ -24,7 +24,7 @@ def load(path: str | Path, *, dt: float | None = None, steps: int | None = None,
     dt
         Length of one time step in seconds, for formats in continuous time.
     steps
-        Number of time steps if the file leaves it open.
+        Number of time steps, if the file does not define it.
     dialect
         Framework whose NIR conventions apply; see :func:`snnc.frontends.nir.load.load_nir`.
     detach

@@ -3,6 +3,7 @@
 import os
 import re
 import shutil
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -29,6 +30,8 @@ RUN_BY = {
     "podman build": ".ci/containers",
     "podman run": ".ci/containers",
     "snnc --install-completion": "tests/api/cli/test_completion.py",
+    "snnc bench": "tests/benchmarks/test_bench_cpu.py",
+    "snnc reproduce": "tests/api/cli/test_command_options.py",
     "snnc emulate": "examples/poplar_program/poplar_program.py",
     "python examples/": "tests/test_examples.py",
 }
@@ -40,6 +43,8 @@ SMALLER = {
     "training-recipes": (('    tensorboard="runs/1",\n', ""),),  # needs tensorboardX
     "digits": (('data["x"], data["y"]', 'data["x"][:64], data["y"][:64]'),),
 }
+OF_THE_REFERENCE = ("-o", "--batch", "--steps", "--loss", "--optimizer", "--surrogate")
+"""Options of `snnc compile` that every target has."""
 WHOLE = ("coming-from", "reference/python", "front.md")
 """Pages whose code stands by itself: nothing is there before it, and nothing in it is made smaller."""
 
@@ -65,13 +70,12 @@ def as_run(arguments):
 
     A project of a target that builds programs is kept apart for `inspect`, and compiled for the reference, which builds none.
     """
-    words = [re.sub(r"^(5|20|100)$", "2", word) if before == "--epochs" else word for before, word in zip(["", *arguments], arguments)]
+    words = [re.sub(r"^(5|20|100)$", "2", word) if before == "--epochs" else word for before, word in pairwise(["", *arguments])]
     if words[0] == "inspect" and words[1] == "build/":
         yield [words[0], ON_TILES, *words[2:]]
     elif words[0] == "compile" and "-o" in words and words[words.index("--target") + 1] != "reference":
         yield [*words, "-o", ON_TILES]
-        options = dict(zip(words, words[1:]))
-        kept = [part for name in ("-o", "--batch", "--steps", "--loss", "--optimizer", "--surrogate") if name in options for part in (name, options[name])]
+        kept = [part for name, value in pairwise(words) if name in OF_THE_REFERENCE for part in (name, value)]
         yield [words[0], words[1], "--target", "reference", *kept]
     else:
         yield words

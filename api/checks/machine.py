@@ -54,7 +54,7 @@ def _package(name: str, purpose: str, hint: str) -> Finding:
 
 def _compiler() -> Finding:
     purpose = "builds emitted programs and the emulator"
-    hint = "apt-get install g++, or pip install 'snnc[compiler]' for one that pip brings"
+    hint = "apt-get install g++, or pip install 'snnc[compiler]' for a compiler from PyPI"
     for name in filter(None, (os.environ.get("CXX"), "g++", "clang++", "c++")):
         if shutil.which(name):
             return Finding("C++ compiler", True, f"{_first_line([name, '--version'])} ({purpose})")

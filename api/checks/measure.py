@@ -85,7 +85,7 @@ def _probed(graph: Graph, ports: PortMap) -> tuple[Graph, dict[str, tuple[str, s
 
 
 def _delays(graph: Graph) -> dict[tuple[str, str], set[int]]:
-    """Return the delays of the connections that read each port, and 0."""
+    """Return, by port, the delays of the connections that read it; always includes 0."""
     found: dict[tuple[str, str], set[int]] = {}
     for edge in graph.edges:
         found.setdefault((edge.source, edge.source_port), {0}).add(edge.delay)

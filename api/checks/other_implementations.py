@@ -93,7 +93,7 @@ def run_file(path: Path, request: RunRequest) -> Other:
         imported = read_onnx(path, shapes)
         if fingerprint(imported.graph) != fingerprint(graph):
             text = ", ".join(f"{name} {list(shape)}" for name, shape in shapes.items())
-            raise NotGenericError(f"for arrays of the shapes {text} the file holds another network than for others; give other sizes.")
+            raise NotGenericError(f"for arrays of the shapes {text} the file contains another network than for others; give other sizes.")
     inside = HiddenOfFile(imported, steps)
     runtime = inside.open(path, graph)
     found = runtime.run(arrays, batch)
@@ -219,7 +219,7 @@ def check_room(graph: Graph, steps: int, batch: int) -> None:
     if values > MAX_VALUES:
         raise HiddenTooLargeError(
             f"{given:,} inputs and {neurons:,} states and outputs of neurons in {steps:,} steps of {batch:,} samples are {values:,} values "
-            f"to compare; at most {MAX_VALUES:,} are kept. Take fewer samples (--samples) or steps (--steps)."
+            f"to compare; at most {MAX_VALUES:,} are kept. Use fewer samples (--samples) or steps (--steps)."
         )
 
 

@@ -1,6 +1,6 @@
 """Rows of the table of trainable losses, optimisers and precisions, and the error with which a target refuses a row.
 
-The rows are derived from the parsers' tables, so that a new statistic, regulariser, optimiser or setting adds one.
+The rows are derived from the parsers' tables, so that a new statistic, regulariser, optimiser or setting adds a row.
 """
 
 from __future__ import annotations

@@ -74,9 +74,7 @@ def adapt(data: Any, *, sensor: tuple[int, int, int] | None = None, classes: int
 def _events(array: Array, sensor: Shape | None, number: int) -> Aer:
     names = array.dtype.names or ()
     if sensor is None or len(sensor) != 3 or not {"t", "x"} <= set(names):
-        raise SampleError(
-            f"sample {number} has the fields {', '.join(names)} and the sensor is {sensor}; give t, x and sensor=(w, h, p)."
-        )
+        raise SampleError(f"sample {number} has the fields {', '.join(names)} and the sensor is {sensor}; give t, x and sensor=(w, h, p).")
     width, height, polarities = sensor
     x = array["x"].astype(np.int64)
     y = array["y"].astype(np.int64) if height > 1 and "y" in names else np.zeros_like(x)

@@ -263,9 +263,7 @@ def _in_time(sample: Sample, steps: int | None, draw: Draw, who: str) -> Array:
     if draw.timed and steps is not None:
         raise SampleError(f"{who} has steps={steps}, but the samples {list(values.shape)} have a time axis; leave steps out.")
     if not draw.timed and steps is None:
-        raise SampleError(
-            f"{who} without steps requires samples with a time axis, but these, {list(values.shape)}, have none."
-        )
+        raise SampleError(f"{who} without steps requires samples with a time axis, but these, {list(values.shape)}, have none.")
     return values if steps is None else np.broadcast_to(values, (steps, *values.shape))
 
 

@@ -33,7 +33,7 @@ def measured_activity(graph: Graph, chosen: CompileOptions, data: Path | Data) -
     inputs = calibration(data, graph) if isinstance(data, Path) else data
     program = lower(
         graph, surrogate=chosen.surrogate, gradient_window=chosen.gradient_window, steps=chosen.steps, limit=limit_of(chosen)
-    )  # the limit, because dropped spikes reach no neuron
+    )  # with the limit: dropped spikes reach no neuron
     return measure_activity(program, sequences(program, inputs), f"measured on {source}")
 
 

@@ -76,13 +76,13 @@ def read_program(path: Path) -> ProgramReport | None:
         sum(int(p.value.size) for name, p in program.parameters.items() if not is_run_value(name)),
         None if program.loss is None else program.loss.name,
         None if program.optimizer is None else program.optimizer.name,
-        _kept(path, "project.json") if compiled.options.backend.emits else None,
+        _json_of(path, "project.json") if compiled.options.backend.emits else None,
         read_recording(recorded) if recorded.exists() else None,
-        read_timing(_kept(path, PROFILE)),
+        read_timing(_json_of(path, PROFILE)),
     )
 
 
-def _kept(folder: Path, name: str) -> Any:
+def _json_of(folder: Path, name: str) -> Any:
     """Return the contents of a JSON file of a project; None if it is missing."""
     try:
         return json.loads((folder / name).read_text(encoding="utf-8"))
@@ -107,7 +107,7 @@ def read_subject(path: Path) -> Subject:
         return Subject(plan_from_json(_plan_text(path)), {})
     compiled = read_project(path)
     assert compiled.plan is not None, "a project without tiles is a Program"
-    profile = _kept(path, PROFILE)
+    profile = _json_of(path, PROFILE)
     recorded = path / RECORDING
     recording = read_recording(recorded) if recorded.exists() else None
     if recording is not None and compiled.parts is not None:
@@ -118,9 +118,7 @@ def read_subject(path: Path) -> Subject:
 def _plan_text(path: Path) -> str:
     try:
         if path.stat().st_size > MOST_PLAN_BYTES:
-            raise ProjectFolderError(
-                f"{str(path)!r} has {path.stat().st_size:,} bytes, more than any plan; give a plan.json or a project."
-            )
+            raise ProjectFolderError(f"{str(path)!r} has {path.stat().st_size:,} bytes, more than any plan; give a plan.json or a project.")
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise ProjectFolderError(f"the plan {str(path)!r} cannot be read ({error}); give a plan.json or a project.") from None

@@ -102,7 +102,7 @@ def explore(
 
     Returns
     -------
-    tuple of Point
+    tuple of ExplorationPoint
         Sorted by target, then batch, then activity. A point that does not fit contains the reason.
 
     Raises

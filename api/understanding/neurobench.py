@@ -40,7 +40,7 @@ def neurobench(graph: Graph, measured: MeasuredSynops | None = None) -> dict[str
         ``parameter_count``
             The number of these values.
         ``connection_sparsity``
-            Share of zeros among the weights of all synapses; a connection that a sparse layer does not store is a zero.
+            Share of zeros among the weights of all synapses; connections that a sparse layer does not store count as zeros.
         ``activation_sparsity``
             Share of zeros among all values sent by populations.
         ``synaptic_operations``

@@ -82,7 +82,7 @@ class GraphRunner:
             sums: dict[str, Array] = {}
             for e in edges:
                 value = self._read(e, now)
-                if isinstance(operation, Population | Add):  # a sum may be read in another shape of equal size
+                if isinstance(operation, Population | Add):  # the operands of a sum may have other shapes of the same size
                     value = value.reshape(self._batch, *self._summed[name])
                 sums[e.target_port] = sums[e.target_port] + value if e.target_port in sums else value
             if isinstance(operation, Output):

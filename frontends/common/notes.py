@@ -211,7 +211,7 @@ def _check_sizes(graph: Graph) -> None:
         numbers = [*windows.stride, *windows.dilation, *(n for pair in windows.padding for n in pair)]
         numbers += windows.kernel if isinstance(windows, Pool) else []
         if max(numbers, default=0) > _WINDOW:
-            raise GraphDataError(f"the windows of {name!r} have the number {max(numbers)}; at most {_WINDOW:,} is read.")
+            raise GraphDataError(f"a setting of the windows of {name!r} is {max(numbers)}; it must be at most {_WINDOW:,}.")
 
 
 def _with_nonzeros(name: str, operation: Sparse) -> Sparse:
@@ -227,7 +227,7 @@ def _with_nonzeros(name: str, operation: Sparse) -> Sparse:
 def _with_changed_defaults(operation: Operation | None, now: Mapping[str, Array | None]) -> Population:
     """Set parameters that had their model's default values when snnc wrote the file, but differ from them in the file."""
     if not isinstance(operation, Population) or not now.keys() <= operation.model.parameters.keys():
-        raise GraphDataError("the defaults of the description belong to no population.")
+        raise GraphDataError("the defaults of the description do not belong to a population.")
     with np.errstate(over="ignore"):
         usual = {p: np.float32(operation.model.parameters[p]) for p in now}
     changed = {p: a for p, a in now.items() if a is not None and not (a == usual[p]).all()}

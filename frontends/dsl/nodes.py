@@ -65,7 +65,7 @@ class NetworkNode:
 
     @property
     def leaves(self) -> tuple[NetworkNode, ...]:
-        """The inputs and populations of which it consists."""
+        """The inputs and populations that it contains."""
         return (self,)
 
 

@@ -72,7 +72,7 @@ class UnsupportedOperatorError(OnnxError):
 
 
 class NotYetError(OnnxError):
-    """snnc cannot read this form yet, although its method would allow it."""
+    """snnc does not support this form of an operator or network yet."""
 
     code = "SNNC-E211"
 
@@ -84,7 +84,7 @@ class DataDependentError(OnnxError):
 
 
 class NoTimeError(OnnxError):
-    """The file contains no time steps: a stateless network, zero steps, or too few steps to compare two."""
+    """The file contains no time steps: a stateless network, zero steps, or too few to compare one step with another."""
 
     code = "SNNC-E213"
 

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 from snnc.frontends.torch.exporting import require_torch
 
 FunctionCall: TypeAlias = Callable[[Callable[..., Any], Any, tuple[Any, ...], Mapping[str, Any]], Any]
-"""Calls a function for (the original call, the function's class, its positional and its named arguments)."""
+"""Replaces the call of an autograd function; gets (the original call, the function's class, positional arguments, named arguments)."""
 
 
 @contextmanager

@@ -86,14 +86,14 @@ def export(call: ExportedCall, file: Path) -> None:
 
 
 def export_evaluated(module: Any, examples: Mapping[str, npt.ArrayLike], folder: Path) -> Path:
-    """Export a module without time, in ``eval()`` mode, into `folder`, and return the file.
+    """Export a module without a time axis, in ``eval()`` mode, into `folder`, and return the file.
 
     Parameters
     ----------
     module
         A ``torch.nn.Module``, which is not changed.
     examples
-        Arguments of ``forward`` by name, [1, …] each; ``x`` is a single argument of any name. Other entries are ignored.
+        Arguments of ``forward`` by name, [1, …] each; the name ``x`` also fits an only argument of another name. Other entries are ignored.
     folder
         Folder for the file.
 
@@ -123,7 +123,7 @@ def export_evaluated(module: Any, examples: Mapping[str, npt.ArrayLike], folder:
 
 
 def argument_names(module: Any, arguments: tuple[Any, ...]) -> list[str]:
-    """Return names for the tensors of a call: arguments of ``forward``, or for a state of several tensors, its fields."""
+    """Return names for the tensors of a call: the argument's name in ``forward``, plus the field's for an argument of several tensors."""
     torch = require_torch()
     names = [p.name for p in inspect.signature(module.forward).parameters.values() if p.kind in _POSITIONAL][: len(arguments)]
     names += [f"input{k}" for k in range(len(names) + 1, len(arguments) + 1)]
@@ -171,7 +171,7 @@ def _call_exporter(
 ) -> None:
     options: dict[str, Any] = {"input_names": names[0], "output_names": names[1], "opset_version": opset, "dynamo": dynamo}
     if dynamo:
-        from snnc.frontends.torch.marking import translations  # which needs this module
+        from snnc.frontends.torch.marking import translations  # imported here because marking imports this module
 
         options |= {"verbose": False, "custom_translation_table": translations(torch)}
     else:

@@ -78,8 +78,8 @@ def unclamped(bounds: Mapping[str, tuple[float, float]], module: Any) -> Iterato
     for low, high in sorted(set(inside.values())):
         names = [name for name, pair in inside.items() if pair == (low, high)]
         yield (
-            f"SNNC-W276: the module clamps {_listed(names)} to {low:g} to {high:g}, but the network has no clamp: training may leave that "
-            "range, outside of which the module computes other values. Train with a smaller learning rate if it does."
+            f"SNNC-W276: the module clamps {_listed(names)} to the range {low:g} to {high:g}, but the network has no clamp: training may "
+            "leave that range, outside of which the module computes other values. Train with a smaller learning rate if it does."
         )
 
 

@@ -104,7 +104,7 @@ def _write_relu(folder):
 
 def _write_events(folder):
     random = np.random.default_rng(2)
-    for name in ("shd_train.h5", "shd_test.h5"):
+    for name in ("shd_train.h5", "shd_test.h5", "ssc_train.h5"):
         with h5py.File(folder / name, "w") as file:
             for kind, of in (("times", np.float16), ("units", np.uint16)):
                 rows = file.create_dataset(f"spikes/{kind}", (20,), h5py.vlen_dtype(of))
@@ -113,6 +113,8 @@ def _write_events(folder):
             file["labels"] = (np.arange(20) % CLASSES).astype(np.uint16)
     (folder / "Train" / "3").mkdir(parents=True)
     (folder / "Train" / "3" / "00001.bin").write_bytes(bytes([5, 6, 128, 3, 232]) * 4)
+    (folder / "gestures" / "user01").mkdir(parents=True)
+    np.save(folder / "gestures" / "user01" / "4.npy", np.array([[1, 2, 1, 10], [3, 4, 0, 12]]))
     images = bytes([0, 0, 8, 3]) + struct.pack(">iii", 2, 28, 28) + bytes(2 * 28 * 28)
     (folder / "train-images-idx3-ubyte.gz").write_bytes(gzip.compress(images))
     (folder / "train-labels-idx1-ubyte.gz").write_bytes(gzip.compress(bytes([0, 0, 8, 1]) + struct.pack(">i", 2) + bytes([7, 1])))

@@ -37,9 +37,9 @@ class BenchArguments:
     engines: Annotated[
         str, typer.Option("--engines", metavar="NAMES", help="With --suite cpu or cuda: only these engines, such as snnc:exact,torch,jax.")
     ] = ""
-    rounds: Annotated[
-        int | None, typer.Option("--rounds", min=1, help="With --suite cpu or cuda: rounds of each engine (default 7).")
-    ] = None
+    rounds: Annotated[int | None, typer.Option("--rounds", min=1, help="With --suite cpu or cuda: rounds of each engine (default 7).")] = (
+        None
+    )
     threads: Annotated[
         int | None, typer.Option("--threads", min=1, help="With --suite cpu or cuda: cores for each engine (default all).")
     ] = None

@@ -54,9 +54,7 @@ def emulate(
     lenient_memory: Annotated[bool, typer.Option("--lenient-memory", help="Only warn if a tile's memory overflows.")] = False,
     profile: Annotated[Path | None, typer.Option("--profile", help="JSON file for the profile of the run.")] = None,
     output: Annotated[Path | None, typer.Option("-o", "--output", help="Copy the built program to this file and do not run it.")] = None,
-    prefix: Annotated[
-        bool, typer.Option("--prefix", help="Print the install prefix for CMake and Makefiles, and exit.")
-    ] = False,
+    prefix: Annotated[bool, typer.Option("--prefix", help="Print the install prefix for CMake and Makefiles, and exit.")] = False,
 ) -> None:
     """Build a Poplar program against the emulator and run it; its output and exit code are passed on.
 

@@ -28,9 +28,9 @@ class ExploreArguments:
     """Arguments of ``snnc explore``."""
 
     model: ModelArgument
-    targets: Annotated[
-        str, typer.Option("--targets", help="Machines listed by snnc targets, or TOML files, separated by commas.")
-    ] = "gc200,bow,pod4,pod16"
+    targets: Annotated[str, typer.Option("--targets", help="Machines listed by snnc targets, or TOML files, separated by commas.")] = (
+        "gc200,bow,pod4,pod16"
+    )
     batch: Annotated[str, typer.Option("--batch", help="Batch sizes, separated by commas.")] = "32"
     activity: Annotated[
         str | None, typer.Option("--activity", help="Assumed spikes per neuron and step, separated by commas (default 0.05).")

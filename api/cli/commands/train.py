@@ -57,9 +57,7 @@ class TrainArguments:
     ] = None
     lr: Annotated[
         str | None,
-        typer.Option(
-            "--lr", help="Learning rate: a number or a schedule such as cosine:0.1,epochs=20; default: as compiled."
-        ),
+        typer.Option("--lr", help="Learning rate: a number or a schedule such as cosine:0.1,epochs=20; default: as compiled."),
     ] = None
     gradient_window: Annotated[
         str | None,
@@ -87,13 +85,11 @@ class TrainArguments:
     metrics: Annotated[
         list[str] | None, typer.Option("--metric", help="More metrics of the validation data: top_3, f1, per_class, confusion, spikes.")
     ] = None
-    monitor: Annotated[
-        str | None, typer.Option("--monitor", help="Validation metric that selects the best epoch: loss or accuracy.")
-    ] = None
+    monitor: Annotated[str | None, typer.Option("--monitor", help="Validation metric that selects the best epoch: loss or accuracy.")] = (
+        None
+    )
     patience: Annotated[int | None, typer.Option("--patience", help="Stop after this many epochs in a row without improvement.")] = None
-    min_delta: Annotated[
-        float | None, typer.Option("--min-delta", help="With --patience: smaller improvements do not count.")
-    ] = None
+    min_delta: Annotated[float | None, typer.Option("--min-delta", help="With --patience: smaller improvements do not count.")] = None
     best: Annotated[Path | None, typer.Option("--best", help="File for the weights of the best epoch.")] = None
     restore_best: Annotated[
         bool, typer.Option("--restore-best", help="End with the weights of the best epoch (stored in model/best.safetensors, or --best).")
@@ -116,9 +112,7 @@ class TrainArguments:
         ),
     ] = None
     record: RecordOption = None
-    seed: Annotated[
-        int | None, typer.Option("--seed", help="Seed of the order of samples; default: as compiled.", min=0)
-    ] = None
+    seed: Annotated[int | None, typer.Option("--seed", help="Seed of the order of samples; default: as compiled.", min=0)] = None
     trust: TrustOption = False
     as_json: JsonOption = False
 

@@ -129,7 +129,7 @@ def _opened(path: Path) -> Iterator[Any]:
 
 @contextmanager
 def _coded(path: Path, number: int | None) -> Iterator[None]:
-    """Turn any error of the HDF5 library, whose messages contain the file offset, into one with a code."""
+    """Convert errors of the HDF5 library to a DataFormatError; their messages contain the file offset."""
     try:
         yield
     except SnncError:

@@ -38,7 +38,7 @@ def draw_png(subject: Subject) -> bytes:
     try:
         from PIL import Image, ImageDraw, ImageFont
     except ImportError:
-        raise PictureToolError('a PNG requires Pillow: pip install "snnc[pictures]". SVG and HTML require nothing.') from None
+        raise PictureToolError('a PNG requires Pillow: pip install "snnc[pictures]". SVG and HTML need no package.') from None
     maps = [(title, legend, _enlarged(_arranged(subject, pixels))) for title, legend, pixels in _maps(subject)]
     high, wide = maps[0][2].shape[:2]
     size = (3 * EDGE + 2 * wide, HEAD + 2 * (high + BELOW) + EDGE)

@@ -43,7 +43,7 @@ class BatchNormConnection(Connection):
         return source
 
     def build(self, source: Shape, target: Shape | None, seed: Seed, where: str) -> tuple[Branch, ...]:
-        """Return a population that holds the statistics, and a Scale."""
+        """Return a population that stores the statistics, and a Scale."""
         check_target(self, source, target, where)
         model = BatchStatistics(self.momentum, self.eps, self.each_step)
         return (Branch(normalisation(source, model, np.full(source[0], self.gain), np.zeros(source[0]))),)

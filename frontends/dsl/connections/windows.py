@@ -72,7 +72,7 @@ def numbers(value: Numbers, dimensions: int, what: str, where: str, least: int =
 def pairs(
     padding: Padding, kernel: tuple[int, ...], stride: tuple[int, ...], dilation: tuple[int, ...], where: str
 ) -> tuple[tuple[int, int], ...]:
-    """Return the padding (before, after) of each dimension; ``"same"`` puts an odd zero after the values, as PyTorch does.
+    """Return the padding (before, after) of each dimension; with ``"same"``, the extra zero of an odd number is at the end, as in PyTorch.
 
     Raises
     ------
@@ -178,7 +178,7 @@ class ConvConnection(Connection):
             channels = groups = 0
         if channels < 1 or groups < 1 or channels % groups or source[0] % groups:
             raise ConnectionWindowError(
-                f"{where}: Conv makes {self.channels!r} channels of {source[0]} in {self.groups!r} groups; give whole numbers of 1 or "
+                f"{where}: Conv maps {source[0]} channels to {self.channels!r} in {self.groups!r} groups; give whole numbers of 1 or "
                 "more, and groups that divide both."
             )
         shape = (channels, source[0] // groups, *kernel)

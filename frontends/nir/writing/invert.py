@@ -91,8 +91,8 @@ def _same(one: NeuronModel, other: NeuronModel) -> bool:
 def _standard(kind: str, values: Mapping[str, Array], dt: float, where: str) -> Fields:
     """Return the fields for equations with dt, tau and r; time constants are scaled if their dt differs."""
     del where
-    standard_form = values["dt"]
-    scale = np.asarray(1.0) if (standard_form.astype(np.float32) == np.float32(dt)).all() else dt / standard_form
+    own_dt = values["dt"]
+    scale = np.asarray(1.0) if (own_dt.astype(np.float32) == np.float32(dt)).all() else dt / own_dt
     fields = {k: v for k, v in values.items() if k not in ("dt", "threshold", "v_reset")}
     fields = {k: v * scale if k.startswith("tau") else v for k, v in fields.items()}
     if kind in ("I", "IF"):
@@ -128,7 +128,7 @@ def _tau(factor: Array, dt: float, where: str) -> Array:
     return np.asarray(dt / (1 - factor))
 
 
-# ---- neurons whose equations are written in another way ---------------------------------------------------------------
+# ---- neurons with other equations -------------------------------------------------------------------------------------
 
 _PATTERNS: Final = (0b0, 0b1, 0b10, 0b101, 0b11011)
 """Spike patterns with which two neurons are compared."""
@@ -139,7 +139,7 @@ def _recognised(where: str, population: Population, dt: float) -> tuple[str, Fie
     facts = recognise(population.model, population.parameters)
     if facts is None or facts.name not in ("I", "IF", "LI", "LIF", "CubaLIF"):
         raise NotInNirError(
-            f"{where} has equations of none of NIR's neurons (I, IF, LI, LIF, CubaLI, CubaLIF, Threshold): "
+            f"{where} has the equations of no NIR neuron (I, IF, LI, LIF, CubaLI, CubaLIF, Threshold): "
             f"{population.model.text.replace(chr(10), '; ')[:200]}. NIR cannot express adaptation or other states."
         )
     kind = "CubaLI" if facts.name == "LI" and facts.syn_decay is not None else facts.name

@@ -133,9 +133,7 @@ def _resize(call: OperatorCall) -> list[Value]:
     if min(sizes, default=1) < 1:
         raise ShapeError(f"{call.where}: the sizes {list(sizes)} must be 1 or more.")
     if mode not in ("nearest", "linear") or call.flag("antialias"):
-        raise NotYetError(
-            f"{call.where}: Resize by '{mode}' is not supported yet; snnc reads 'nearest' and 'linear' without antialiasing."
-        )
+        raise NotYetError(f"{call.where}: Resize by '{mode}' is not supported yet; snnc reads 'nearest' and 'linear' without antialiasing.")
     for axis, size, scale in zip(axes, sizes, scales, strict=True):
         if size != x.shape[axis] or scale != 1.0:
             check_size((*x.shape[:axis], size, *x.shape[axis + 1 :]), call.where)

@@ -1,4 +1,4 @@
-"""Use the graph that snnc described in an ONNX file when writing it, if the nodes of the file compute the same."""
+"""Read the graph that snnc described in the metadata of an ONNX file, and check it against the file's nodes."""
 
 from __future__ import annotations
 

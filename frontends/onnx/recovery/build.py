@@ -90,6 +90,8 @@ class BuildPlan:
 
 
 class _GraphBuilder:
+    """A graph under construction, and the port that provides the value of each class."""
+
     def __init__(self, plan: BuildPlan) -> None:
         self.plan = plan
         self.step = plan.step
@@ -227,7 +229,7 @@ def _rank(port: str) -> tuple[bool, bool, str]:
 
 
 def build(plan: BuildPlan) -> TracedGraph:
-    """Return the graph of a recovered step, with the values in the file of its populations."""
+    """Return the graph of a recovered step, and the nodes of the file that contain its populations' values."""
     builder = _GraphBuilder(plan)
     step, groups = plan.step, plan.groups
     done: set[int] = set()

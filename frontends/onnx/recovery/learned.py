@@ -18,7 +18,7 @@ def learned(node: Node) -> bool:
 
 
 def label_of(node: Node) -> str:
-    """Return the name of a constant's parameter, with an applied function in its last part; "" for other constants."""
+    """Return the name of a constant's parameter, "" if it has none; for a sigmoid of the parameter ``fc.beta``, ``fc.sigmoid_beta``."""
     inner = _unclipped(node)
     if inner.op == "parameter":
         return str(inner.attrs[0])

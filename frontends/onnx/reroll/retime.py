@@ -1,7 +1,7 @@
-"""Shift classes in time so that no class reads the future and every cycle has a delay.
+"""Shift the values of a step (:class:`~snnc.frontends.onnx.reroll.roll.StepClass`, "classes") in time.
 
-A class may first be found one step late (a reset reads the spike of the previous step), and then be needed earlier. Shifting a class
-changes the delays around it, but not its values.
+Afterwards, no class reads the future and every cycle has a delay. A class may first be assigned to the step after the one it belongs to
+(a reset reads the spike of the previous step). Shifting a class changes the delays around it, but not its values.
 """
 
 from __future__ import annotations
@@ -60,6 +60,7 @@ def _first(step_class: StepClass) -> int:
 
 
 def _pull(lead: list[int], operand: Operand, reader_lead: int) -> bool:
+    """Raise the lead of the class read as `operand` until the delay is not negative; return whether it changed."""
     if isinstance(operand, Ref) and operand.delay + reader_lead - lead[operand.cls] < 0:
         lead[operand.cls] = operand.delay + reader_lead
         return True

@@ -19,7 +19,7 @@ from snnc.frontends.onnx.writer.operations import print_operation
 
 @dataclass(frozen=True)
 class LoopVariable:
-    """A loop variable.
+    """A value that the loop carries from step to step.
 
     Parameters
     ----------

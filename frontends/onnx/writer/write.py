@@ -36,7 +36,7 @@ def write_onnx(graph: Graph, path: str | Path, *, form: Form = "plain", states: 
     graph
         The network, from any front end.
     path
-        The file, which appears completely or not at all.
+        The file; it is written completely or not at all.
     form
         "plain": only ONNX's own operators. "functions": each population is one node of the domain ``ai.snnc``, defined in the same file as
         a function of ONNX's own operators.

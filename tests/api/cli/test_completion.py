@@ -10,7 +10,8 @@ COMMAND = [sys.executable, "-c", "from snnc.cli.main import main; main()"]
 
 
 def snnc(*arguments, **environment):
-    done = subprocess.run([*COMMAND, *arguments], env={**os.environ, **environment}, capture_output=True, text=True, timeout=60, check=False)
+    env = {**os.environ, **environment}
+    done = subprocess.run([*COMMAND, *arguments], env=env, capture_output=True, text=True, timeout=60, check=False)
     return done.stdout.split()
 
 

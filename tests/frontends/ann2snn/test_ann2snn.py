@@ -381,7 +381,7 @@ def test_a_matrix_for_each_row_of_a_sample_is_refused(tmp_path, rng):
 
 
 def test_a_network_without_relu_is_refused(tmp_path, rng):
-    with pytest.raises(NoSpikingFormError, match="holds no ReLU"):
+    with pytest.raises(NoSpikingFormError, match="contains no ReLU"):
         read_relu_network(mlp(rng, tmp_path / "m.onnx", (6, 5)))
 
 
@@ -450,7 +450,7 @@ def test_bad_files_keep_their_own_errors(tmp_path, root):
         (lambda a: {}, CalibrationMissingError, "lack 'x'"),
         (lambda a: {"z": a}, CalibrationMissingError, "hold 'z'"),
         (lambda a: {"x": a[:, :5]}, CalibrationShapeError, r"\[10, 5\]; give \[samples, 6\]"),
-        (lambda a: {"x": a[:0]}, CalibrationShapeError, "1 sample or more"),
+        (lambda a: {"x": a[:0]}, CalibrationShapeError, "at least one sample"),
         (lambda a: {"x": a[0]}, CalibrationShapeError, "samples, 6"),
         (lambda a: {"x": np.where(a == a[3, 2], np.nan, a)}, CalibrationValueError, r"nan at index \[3, 2\]; 1 of 60"),
         (lambda a: {"x": np.full((10, 6), "one")}, CalibrationValueError, "real numbers"),

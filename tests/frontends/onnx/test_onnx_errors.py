@@ -146,7 +146,7 @@ def test_an_operator_that_is_not_read(tmp_path):
 def test_a_transposed_convolution_of_a_given_size_is_not_read_yet(tmp_path):
     f = File()
     f("ConvTranspose", "x", np.ones((2, 2, 1)), output_shape=[3])
-    refused(saved(f, tmp_path), errors.NotYetError, "not read yet")
+    refused(saved(f, tmp_path), errors.NotYetError, "not supported yet")
 
 
 @pytest.mark.parametrize(
