@@ -152,7 +152,7 @@ class UnknownPassError(GraphError):
 
 
 class ConcatAxisError(GraphError):
-    """The parts of a concatenation are not contiguous."""
+    """The axis of a concatenation does not exist in its inputs, or the parts along it are not contiguous."""
 
     code = "SNNC-E018"
 

@@ -85,7 +85,7 @@ def lower(
     train_recurrent
         False freezes the weights of connections on a cycle.
     truncate
-        Cut the gradient every `truncate` steps: the state taken over by steps t = truncate, 2 truncate, … is treated as a constant
+        Cut the gradient every `truncate` steps: the state from which steps t = truncate, 2 truncate, … start is treated as a constant
         (truncated backpropagation through time; Williams and Peng 1990). The loss still reads every step. None: no truncation.
     limit
         Maximum number of spikes that a source sends in a step (:mod:`snnc.compiler.lowering.spike_limits`); None: all are sent.

@@ -39,19 +39,15 @@ class Flows:
         for key, size in other.bytes.items():
             self.bytes[key] += size
 
-    def matrix(self, chips: int) -> npt.NDArray[np.float64]:
-        """Return the bytes from each chip (row) to each other chip (column), counting every receiver."""
-        found = np.zeros((chips, chips))
-        for (source, receivers), size in self.bytes.items():
-            found[source, list(receivers)] += size
-        return found
+    def send_each(self, moved: npt.NDArray[np.float64]) -> None:
+        """Add the bytes `moved` that chips (rows) send to single other chips (columns)."""
+        for source, receiver in np.argwhere(moved > 0).tolist():
+            self.send(source, (receiver,), float(moved[source, receiver]))
 
-    def renamed(self, names: Mapping[int, int]) -> Flows:
-        """Return the traffic with renumbered chips: chip c becomes ``names[c]``."""
-        found = Flows()
-        for (source, receivers), size in self.bytes.items():
-            found.send(names[source], (names[chip] for chip in receivers), size)
-        return found
+    def send_pairs(self, sources: npt.NDArray[np.int64], receivers: npt.NDArray[np.int64], sizes: npt.ArrayLike, chips: int) -> None:
+        """Add bytes of transfers between single chips; the arrays have one element for each transfer."""
+        moved = np.bincount(sources * chips + receivers, weights=sizes, minlength=chips * chips)
+        self.send_each(moved.reshape(chips, chips).astype(np.float64))
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,7 +15,7 @@ class MappingOptionError(SnncError):
 
 
 class CapacityError(SnncError):
-    """A spike capacity or an activity is outside its range, or names a buffer that moves no spikes."""
+    """A spike capacity or an activity is outside its range, or is given for a buffer that sends no spikes."""
 
     code = "SNNC-E311"
 

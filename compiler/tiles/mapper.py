@@ -210,7 +210,7 @@ def _misfit(found: Sequence[Search], request: MappingRequest, strategy: str, eff
 
 
 def _populations(request: MappingRequest) -> Populations:
-    """Key that two requests share if a placement of one is valid for the other."""
+    """Return the key that two requests share if a placement of one is valid for the other."""
     target = request.target
     sizes = target.chips, target.tiles_per_chip, target.tile_bytes, request.steps, request.batch
     return sizes, tuple((layer.id, layer.neurons) for layer in request.network.layers)
@@ -225,7 +225,7 @@ def _same_windows(request: MappingRequest) -> bool:
 def _fastest_refined(
     candidates: list[Search], request: MappingRequest, estimates: QuickEstimates | None, effort: int, *, quick: bool
 ) -> Search:
-    """The fastest search after local search, which is skipped if another plan is certainly faster."""
+    """Return the fastest search after local search, which is skipped if another plan is certainly faster."""
     populations = _populations(request)
     if estimates is not None and quick:
         found = _refine_all(candidates, effort)
@@ -250,22 +250,22 @@ def _fastest_refined(
 
 
 def _candidates(found: list[Search], request: MappingRequest) -> list[Search]:
-    """Searches worth refining, for each way to return gradients and to schedule relays."""
+    """Return the searches worth refining, for each way to return gradients and to schedule relays."""
     return _promising(_with_fused(_promising(found), request))
 
 
 def _refine_all(candidates: Sequence[Search], effort: int) -> Search:
-    """The fastest search after local search."""
+    """Return the fastest search after local search."""
     return min((search.refine(effort) for search in candidates), key=Search.cycles)
 
 
 def _fastest_given(found: Sequence[Search], request: MappingRequest) -> Search:
-    """The fastest search over given placements; relays and neurons share a superstep only if the request says so."""
+    """Return the fastest search over given placements; relays and neurons share a superstep only if the request says so."""
     return min(_with_fused(found, request) if request.fused else found, key=Search.cycles)
 
 
 def _with_fused(found: Iterable[Search], request: MappingRequest) -> list[Search]:
-    """Searches with relays and neurons in separate supersteps, and in a shared one; only one kind if the request chooses it."""
+    """Return the searches with relays and neurons in separate supersteps, and in a shared one; only one kind if the request chooses it."""
     both: list[Search] = []
     for search in found:
         fused = list(_fused(search)) if request.fused is not False else []

@@ -91,7 +91,7 @@ class MappingProblem:
         return EventTimeline(self)
 
     def relative_rate(self, buffer: str) -> Floats | None:
-        """Rate of each value of a buffer over their mean; None if it was not measured or nothing was sent."""
+        """Return the rate of each value of a buffer over their mean; None if it was not measured or nothing was sent."""
         rate = self.rates.get(buffer)
         mean = 0.0 if rate is None else float(rate.mean())
         return None if rate is None or mean == 0 else rate.astype(np.float64) / mean
@@ -115,7 +115,7 @@ class MappingProblem:
         return self.target.workers if self.network.loss.reads_steps else 1
 
     def numbers_of_relay(self, bus: Bus) -> int:
-        """Length of a relay's request for further windows of `bus`, in numbers."""
+        """Return the length of a relay's request for further windows of `bus`, in numbers."""
         return numbers_of_relay(self.target.workers, bits=bus.source in self.bits, external=bus.source.external, lag=bus.lag)
 
     @cached_property
@@ -168,7 +168,7 @@ class MappingProblem:
         return found
 
     def steps_stored(self, source: BusSource) -> int:
-        """Steps that a relay stores: for an input all, or those of a segment; for a population those of a segment and of boundaries."""
+        """Return the steps a relay stores: of an input, all or those of a segment; of a population, those of a segment and boundaries."""
         lag = self.largest_lag(source)
         if source.external:
             return self.segments.steps_streamed(min(bus.lag for bus in self.buses_of(source)), lag)
@@ -199,11 +199,11 @@ class MappingProblem:
         return found
 
     def returned_buses(self, layer: Layer) -> tuple[Bus, ...]:
-        """Buses over which gradients return to `layer` in windows."""
+        """Return the buses over which gradients return to `layer` in windows."""
         return tuple(self.bus[b] for b in dict.fromkeys(self.bus_of[link.id] for link in layer.outgoing if self.returns(link)))
 
     def backward_bytes(self, bus: Bus) -> int:
-        """Bytes of one sample's window that readers of `bus` receive in the backward pass."""
+        """Return the bytes of one sample's window that readers of `bus` receive in the backward pass."""
         return bus.support_bytes if bus.id in self.windowed_buses else bus.window_bytes
 
     @cached_property
@@ -212,7 +212,7 @@ class MappingProblem:
         return {layer.id: layer for layer in self.network.layers}
 
     def buses_of(self, source: BusSource) -> tuple[Bus, ...]:
-        """Buses that carry a source, one for each lag."""
+        """Return the buses that carry a source, one for each lag."""
         return self._buses_by_buffer.get(source.buffer, ())
 
     @cached_property
@@ -223,7 +223,7 @@ class MappingProblem:
         return found
 
     def readers(self, bus: Bus, *, backward: bool) -> tuple[Layer, ...]:
-        """Layers that read a bus, in order (backward: layers that compute weight gradients)."""
+        """Return the layers that read a bus, in order (backward: layers that compute weight gradients)."""
         return self._readers[backward].get(bus.id, ())
 
     @cached_property
@@ -237,11 +237,11 @@ class MappingProblem:
         return found
 
     def limited(self, *, backward: bool = False) -> tuple[Bus, ...]:
-        """Buses whose events may need further windows."""
+        """Return the buses whose events may need further windows."""
         return tuple(bus for bus in self.buses if self.further.sizes[bus.id].limited(backward=backward))
 
     def events(self, source: BusSource) -> float:
-        """Expected events per sample and step."""
+        """Return the expected events per sample and step."""
         return source.width * self.activity.get(source.buffer, 0.0)
 
     @cached_property
@@ -249,7 +249,7 @@ class MappingProblem:
         return {b: float(self.timeline.entries(self.bus[b]).mean()) for b in self.windowed_buses}
 
     def support_events(self, bus: Bus) -> float:
-        """Expected entries of a sample in the first window of the backward pass."""
+        """Return the expected entries of a sample in the first window of the backward pass."""
         return self._support_events[bus.id]
 
     @cached_property
@@ -260,35 +260,35 @@ class MappingProblem:
         return float(np.minimum(self.timeline.stored(bus), bus.capacity).mean())
 
     def window_events(self, link: Link) -> float:
-        """Expected events of a sample in the first window that `link` reads; 0 for a link of values."""
+        """Return the expected events of a sample in the first window that `link` reads; 0 for a link of values."""
         return self._window_events.get(self.bus_of[link.id], 0.0)
 
     def further_windows(self, *, backward: bool = False) -> float:
-        """Expected further windows of a sequence in one direction."""
+        """Return the expected further windows of a sequence in one direction."""
         return self.timeline.further(backward=backward) if self.limited(backward=backward) else 0.0
 
     def buses_into(self, layer: Layer) -> tuple[Bus, ...]:
-        """Distinct buses that `layer` reads."""
+        """Return the distinct buses that `layer` reads."""
         return tuple(self.bus[b] for b in dict.fromkeys(self.bus_of[link.id] for link in layer.incoming))
 
     def deltas_into(self, layer: Layer) -> tuple[tuple[str, int], ...]:
-        """Distinct (population, port) whose deltas the source gradients of `layer` read."""
+        """Return the distinct (population, port) whose deltas the source gradients of `layer` read."""
         return tuple(dict.fromkeys((link.target, link.port) for link in layer.outgoing if self.copies(link)))
 
     def whole_deltas_into(self, layer: Layer) -> tuple[tuple[str, int], ...]:
-        """Distinct (population, port) whose deltas every tile of `layer` reads completely."""
+        """Return the distinct (population, port) whose deltas every tile of `layer` reads completely."""
         return tuple(dict.fromkeys((link.target, link.port) for link in layer.outgoing if self.copies(link) and link.indexed is None))
 
     def sample_groups(self, neurons: Any, limit: Any, samples: Any) -> Ints:
-        """Sample groups of each column group of a tile, see :func:`~snnc.compiler.tiles.blocks.grouping.sample_groups`."""
+        """Return the sample groups of each column group of a tile, see :func:`~snnc.compiler.tiles.blocks.grouping.sample_groups`."""
         return sample_groups(neurons, limit, self.target.workers, samples, pairs=self.network.half_deltas)
 
     def delta_bytes(self, target: str, port: int) -> int:
-        """Bytes of a delta that sources read of a population's current."""
+        """Return the bytes of a delta that sources read of a population's current."""
         return next(link.delta_bytes for link in self.by_id[target].incoming if link.port == port and self.copies(link))
 
     def ring_slots(self, source: BusSource) -> int:
-        """Steps of output gradient pending at once: ``1 + (largest lag - 1) // R``; 0 when no connection sends one back."""
+        """Return the steps of output gradient pending at once: ``1 + (largest lag - 1) // R``; 0 when no connection sends one back."""
         return self._ring_slots.get(source.buffer, 0)
 
     @cached_property

@@ -218,7 +218,7 @@ class _Tries:
             yield last
 
     def _named(self, target: Target) -> tuple[str, str]:
-        """The option for a larger machine."""
+        """Return the option for a larger machine."""
         return (IN_FILE, str(target.chips)) if target.name == self.request.target.name else ("--target", target.name)
 
     def _capacity(self) -> Iterator[TriedRemedy]:
@@ -243,7 +243,7 @@ class _Tries:
 
 
 def larger_targets(mine: Target) -> tuple[Target, ...]:
-    """Machines with more chips of the same kind, the smallest first.
+    """Return the machines with more chips of the same kind, the smallest first.
 
     These are the known machines, one for each number of chips; for an unknown machine, the same one with twice and four times the chips.
     """
@@ -265,7 +265,7 @@ def _is_joined(target: Target) -> bool:
 
 
 def _unit(request: MappingRequest, name: str) -> int:
-    """Unit of `name`: 2 samples for a batch with float16 deltas, which pair samples; else 1."""
+    """Return the unit of `name`: 2 samples for a batch with float16 deltas, which pair samples; else 1."""
     return 2 if name == "batch" and request.network.half_deltas else 1
 
 

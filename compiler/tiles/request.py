@@ -92,18 +92,18 @@ class MappingRequest:
                 )
 
     def _segment(self) -> int:
-        """Iterations of a segment; 0 without a backward pass, or without a second segment."""
+        """Return the iterations of a segment; 0 without a backward pass, or without a second segment."""
         length = self.segment or (self.recompute if isinstance(self.recompute, int) else 0)
         return length if self.network.training and length < self.schedule.iterations(self.steps) else 0
 
     def _streamed(self) -> Streamed:
-        """The data stored outside the tiles; none without segments."""
+        """Return the data stored outside the tiles; none without segments."""
         if not self._segment():
             return "off"
         return self.streamed or ("off" if self.streaming == "auto" else self.streaming)
 
     def streaming_choices(self) -> tuple[Streamed, ...]:
-        """The sets of data that segmented sequences may store outside the tiles if nothing fits otherwise, the smallest first.
+        """Return the sets of data that segmented sequences may store outside the tiles if nothing fits otherwise, the smallest first.
 
         Histories need no recompute; data in streaming memory needs a machine that defines its rate.
         """
@@ -117,7 +117,7 @@ class MappingRequest:
         return tuple(way for way, may in able.items() if may and self.network.training and self.streaming in ("auto", way))
 
     def lengths(self, way: Streamed) -> tuple[int, ...]:
-        """Lengths of segments to try if nothing fits without segments, the longest first."""
+        """Return the lengths of segments to try if nothing fits without segments, the longest first."""
         if self.segment:
             return ()
         if isinstance(self.recompute, int):
@@ -125,7 +125,7 @@ class MappingRequest:
         return segment_lengths(self.network, self.schedule, self.steps, way)
 
     def _windowed(self) -> tuple[frozenset[BusSource], ...]:
-        """Sets of sources whose gradients return in windows: none, and all possible ones."""
+        """Return the sets of sources whose gradients return in windows: none, and all possible ones."""
         none, able = frozenset[BusSource](), self.network.windowed
         return tuple(dict.fromkeys({"dense": (none,), "windowed": (able,), "auto": (none, able)}[self.gradients]))
 

@@ -56,12 +56,12 @@ def any_fits(found: Iterable[Search]) -> bool:
 
 
 def smallest_misfit(found: Sequence[Search]) -> Search:
-    """The search whose smallest misfit needs the fewest bytes."""
+    """Return the search whose smallest misfit needs the fewest bytes."""
     return min(found, key=lambda search: math.inf if search.misfit is None else search.misfit[0])
 
 
 def bytes_needed(found: Sequence[Search]) -> int:
-    """Tile memory in bytes with which the closest search would fit."""
+    """Return the tile memory in bytes with which the closest search would fit."""
     nearest = smallest_misfit(found)
     return bytes_at_least(nearest.problem) if nearest.misfit is None else nearest.misfit[0]
 
@@ -114,13 +114,13 @@ def _histories_pay(rerun: Sequence[Search]) -> bool:
 
 
 def _fastest_way(found: Sequence[Search]) -> list[Search]:
-    """The searches with the fastest choice of streamed data, including transfers from the host."""
+    """Return the searches with the fastest choice of streamed data, including transfers from the host."""
     best = min((search for search in found if search.best is not None), key=_time, default=None)
     return [] if best is None else [search for search in found if search.problem.streamed == best.problem.streamed]
 
 
 def _time(search: Search) -> float:
-    """Cycles of a training step and of the host transfers before or in it."""
+    """Return the cycles of a training step and of the host transfers before or in it."""
     problem = search.problem
     rate = problem.target.host.bytes_per_second / problem.target.clock_hz if problem.target.host is not None else math.inf
     return search.cycles() + host_bytes(problem) / rate
@@ -188,7 +188,7 @@ def _run_searches(request: MappingRequest, problems: Sequence[MappingProblem], s
 
 
 def _cached_search(request: MappingRequest, problem: MappingProblem) -> Search | None:
-    """The search of a quick estimate for the same problem, reset to its estimates."""
+    """Return the search of a quick estimate for the same problem, reset to its estimates."""
     for search in request.estimated:
         if all(getattr(search.problem, name) == getattr(problem, name) for name in PROBLEM_KEY):
             return search.use_estimates()

@@ -214,7 +214,7 @@ def _constant(sizes: _Sizes, source: Ints, target: Ints, factors: Array) -> Inde
 
 
 def _maximum(sizes: _Sizes, source: Ints, target: Ints, tap: Ints) -> IndexedMap:
-    """Number the entries of each target from 0, in the order of `tap`."""
+    """Return the map of a maximum; the entries of each target are numbered from 0, in the order of `tap`."""
     order = np.lexsort((tap, target))
     source, target = source[order], target[order]
     first = np.searchsorted(target, target, side="left")

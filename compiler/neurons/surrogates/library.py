@@ -147,9 +147,7 @@ def parse_surrogate(text: str) -> Surrogate:
     if name == "custom" and colon:
         return custom(rest)
     if name not in LIBRARY:
-        raise UnknownSurrogateError(
-            f"the surrogate {name!r} is unknown; use one of {', '.join(LIBRARY)}, or custom:<expression in x>."
-        )
+        raise UnknownSurrogateError(f"the surrogate {name!r} is unknown; use one of {', '.join(LIBRARY)}, or custom:<expression in x>.")
     factory = LIBRARY[name]
     allowed = tuple(inspect.signature(factory).parameters)
     values = [value.strip() for value in rest.split(",")] if colon else []

@@ -8,8 +8,8 @@ from typing import Final
 
 import numpy as np
 
-from snnc.compiler.tiles.baselines import linear, partition, random_assignment
-from snnc.compiler.tiles.baselines.assignment import Assignment
+from snnc.compiler.tiles.baselines import partition
+from snnc.compiler.tiles.baselines.assignment import Assignment, at_random, each_layer, one_after_the_other, runs_at_random
 from snnc.compiler.tiles.baselines.partition import NeuronFlow
 from snnc.compiler.tiles.blocks.cut import Cut
 from snnc.compiler.tiles.blocks.tile_range import ScatteredRange
@@ -47,11 +47,11 @@ def assignments(problem: MappingProblem, strategy: str, tiles: int) -> Iterator[
     sizes = tuple(layer.neurons for layer in problem.network.layers)
     rng = np.random.default_rng(SEED)
     if strategy == "linear":
-        yield linear.each_layer(sizes, tiles)
-        yield linear.one_after_the_other(sizes, tiles)
+        yield each_layer(sizes, tiles)
+        yield one_after_the_other(sizes, tiles)
     elif strategy == "random":
-        yield random_assignment.one_by_one(sizes, tiles, rng)
-        yield random_assignment.in_runs(sizes, tiles, rng)
+        yield at_random(sizes, tiles, rng)
+        yield runs_at_random(sizes, tiles, rng)
     else:
         works, flows = _works(problem), _flows(problem)
         if strategy == "greedy":
@@ -82,7 +82,7 @@ def _works(problem: MappingProblem) -> tuple[float, ...]:
 
 
 def _flows(problem: MappingProblem) -> tuple[NeuronFlow, ...]:
-    """Bytes of ids (or values) sent forward and of deltas sent back, spread over the pairs of neurons that they connect."""
+    """Return the bytes of ids (or values) sent forward and of deltas sent back, spread over the pairs of neurons that they connect."""
     index = {layer.id: n for n, layer in enumerate(problem.network.layers)}
     found = []
     for link in problem.network.links:

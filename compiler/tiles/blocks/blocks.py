@@ -76,7 +76,7 @@ def different_rows(numbers: Ints) -> tuple[Ints, Ints]:
 
 
 def cut_key(where: TileRange) -> tuple[object, ...]:
-    """The properties of a range that determine its blocks, except for its tiles."""
+    """Return the properties of a range that determine its blocks, except for its tiles."""
     return where.neurons.tobytes(), where.columns, where.samples, where.paired
 
 

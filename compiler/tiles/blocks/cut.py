@@ -30,7 +30,7 @@ class Cut:
     paired: bool = True
 
     def samples(self, batch: int) -> int:
-        """Maximum number of samples on a tile."""
+        """Return the maximum number of samples on a tile."""
         return int(ceil_div(batch, self.replicas))
 
 
@@ -49,7 +49,7 @@ class Cuts:
         return cls(replicas, columns, np.array([[cut.paired] for cut in some]))
 
     def samples(self, batch: int) -> Ints:
-        """Maximum number of samples on a tile, for each cut."""
+        """Return the maximum number of samples on a tile, for each cut."""
         found: Ints = ceil_div(batch, self.replicas)
         return found
 

@@ -76,7 +76,7 @@ class TileRange:
         return found
 
     def of(self, replica: int) -> Ints:
-        """Tiles of one replica."""
+        """Return the tiles of one replica."""
         return self.tiles[replica * self.width : (replica + 1) * self.width]
 
     def index_of(self, replica: int, tile: int) -> int | None:
@@ -116,13 +116,12 @@ class TileRange:
         found: Ints = np.searchsorted(first, end, side="left") - np.searchsorted(stop, begin, side="right")
         return np.repeat(found, self.width)
 
-    def replicas_with(self, sample: int, samples: int) -> range:
-        """Replicas that process some of the samples ``[sample, sample + samples)``."""
-        _, first, last = self._order
-        return range(int(np.searchsorted(last, sample, side="right")), int(np.searchsorted(first, sample + samples, side="left")))
+    def replica_with(self, sample: int) -> int:
+        """Return the replica that processes `sample`."""
+        return int(np.searchsorted(self._order[2], sample, side="right"))
 
     def repeated(self, times: int, tiles: int, batch: int) -> TileRange:
-        """All replicas repeated, `times` times in total, each time shifted by `tiles` and for the next `batch` samples."""
+        """Repeat all replicas, `times` times in total, each time shifted by `tiles` and for the next `batch` samples."""
         starts = tuple(s + k * tiles for k in range(times) for s in self.starts)
         samples = tuple((first + k * batch, count) for k in range(times) for first, count in self.samples)
         return TileRange(starts, self.neurons, samples, self.columns, paired=self.paired)

@@ -13,7 +13,7 @@ from snnc.compiler.tiles.mapped.network import Layer, LearnedParameter
 
 @dataclass(frozen=True)
 class BlockCode:
-    """Assignments that compute some results, in order, and all names that these and the results read without an assignment."""
+    """Assignments that compute results, in order, and `reads`: the names that the assignments or the results read but do not assign."""
 
     assignments: tuple[Assignment, ...]
     reads: frozenset[str]

@@ -204,7 +204,7 @@ class Load:
         return int(self.cycles.argmax())
 
     def slowest_loops(self) -> tuple[PhaseLoop, ...]:
-        """Loops of the slowest vertex on the slowest tile (both on average), most cycles first; empty if the vertex has no named loops."""
+        """Return the loops of the slowest vertex on the slowest tile (both on average), most cycles first; it may have none."""
         slowest, found = 0.0, None
         for tiles, kinds, cycles, loops, first in zip(
             self._tiles, self._kinds, self._cycles, self._described, np.cumsum([0, *map(len, self._cycles)]).tolist(), strict=False
@@ -222,7 +222,7 @@ class Load:
         return self._group_tiles(tiles, kind, np.arange(self._number))
 
     def _group_tiles(self, tiles: Ints, kind: Ints, used: Ints) -> TileGroups:
-        """Groups of tiles with the same vertices, whose kinds are indices into `used`."""
+        """Return the groups of tiles with the same vertices, whose kinds are indices into `used`."""
         label = _labels(1 << self._number.bit_length())[used]
         cycles, shared = self._rows(used), np.array(self._shared, dtype=bool)[used]
         sums = np.bincount(tiles, weights=label[kind], minlength=self.problem.target.tiles)
@@ -246,7 +246,7 @@ class Load:
 
 @lru_cache(maxsize=64)
 def _labels(number: int) -> Floats:
-    """Numbers whose sums distinguish sets of vertices, exact as long as no tile has more than 8,192."""
+    """Return the numbers whose sums distinguish sets of vertices, exact as long as no tile has more than 8,192."""
     found: Floats = np.random.default_rng(0).integers(1, 1 << 40, size=number).astype(np.float64)
     found.setflags(write=False)
     return found

@@ -78,7 +78,7 @@ def producer_tiles(problem: MappingProblem, bus: Bus, ranges: Mapping[str, TileR
     edges = sorted({0, problem.batch, *(first for where in targets for first, _ in where.samples)})
     found = {}
     for first, stop in pairwise(edges):
-        tiles = [np.repeat(where.of(where.replicas_with(first, 1).start), column_groups(where.neurons, where.columns)) for where in targets]
+        tiles = [np.repeat(where.of(where.replica_with(first)), column_groups(where.neurons, where.columns)) for where in targets]
         found[first, stop - first] = np.concatenate(tiles)
     return found
 

@@ -92,7 +92,7 @@ class Ownership:
         return found
 
     def _pieces(self, side: Side, where: TileRange) -> tuple[Ints, Ints, Ints, Ints]:
-        """Group, owner, first element and number of elements of every piece that a group of a replica receives from one owner."""
+        """Return group, owner, first element and number of elements of every piece that a group of a replica receives from one owner."""
         used = self.indexed.tables(side, where).used
         group = np.repeat(np.arange(len(used.group) - 1), np.diff(used.group))
         begin = np.searchsorted(self.owners.first, used.first, side="right") - 1

@@ -12,7 +12,7 @@ from snnc.compiler.ir.arrays.sizes import FLOAT
 from snnc.compiler.tiles.blocks.grouping import Floats, Ints, column_groups, sample_groups
 from snnc.compiler.tiles.blocks.tile_range import TileRange
 from snnc.compiler.tiles.exchange.indexed_owners import Ownership
-from snnc.compiler.tiles.exchange.traffic import ExchangeTraffic, Layout, common
+from snnc.compiler.tiles.exchange.traffic import ExchangeTraffic, Layout, common, send_over_links
 from snnc.compiler.tiles.indexed.indexed_links import Side
 from snnc.compiler.tiles.indexed.owners import owner_count
 from snnc.compiler.tiles.indexed.tables import Pieces
@@ -20,7 +20,7 @@ from snnc.compiler.tiles.mapped.network import Layer, Link
 
 
 def deltas_by_rows(layout: Layout, traffic: ExchangeTraffic) -> None:
-    """Before B1: add the deltas that tiles of sources read from targets.
+    """Add, before B1, the deltas that tiles of sources read from targets.
 
     A tile receives a delta once for all its vertices: connections between the same populations share rows, and rows that a dense
     connection reads anyway cost nothing.
@@ -116,7 +116,7 @@ def owned_by(layout: Layout, layers: Sequence[Layer]) -> list[Ownership]:
 
 
 def gradients_to_owners(layout: Layout, layers: Sequence[Layer]) -> ExchangeTraffic:
-    """Before U1: owners gather the sums of the groups of `layers` that use their weights."""
+    """Return the exchange before U1: owners gather the sums of the groups of `layers` that use their weights."""
     traffic = ExchangeTraffic.none(layout.problem)
     for found in owned_by(layout, layers) if not layout.exact else ():
         tiles, _, pieces, values = _estimated_work(layout, found)
@@ -135,7 +135,7 @@ def gradients_to_owners(layout: Layout, layers: Sequence[Layer]) -> ExchangeTraf
 
 
 def weights_from_owners(layout: Layout, size: int, traffic: ExchangeTraffic, stays: Floats) -> bool:
-    """After U1: add the elements of `size` bytes that groups on both sides copy from owners; return whether any exist.
+    """Add, after U1, the elements of `size` bytes that groups on both sides copy from owners; return whether any exist.
 
     The bytes that tiles copy from themselves are added to `stays`.
     """
@@ -157,12 +157,7 @@ def _move(layout: Layout, traffic: ExchangeTraffic, origin: Ints, to: Ints, size
     """Add the pieces sent; a piece that is `joined` to the previous one is not a fragment of its own."""
     traffic.received += np.bincount(to, size, len(traffic.received))
     traffic.fragments += np.bincount(to[~joined], minlength=len(traffic.received))
-    if not layout.several_chips:
-        return
-    per_chip, chips = layout.problem.target.tiles_per_chip, layout.problem.target.chips
-    over = np.bincount(origin // per_chip * chips + to // per_chip, size, chips * chips).reshape(chips, chips)
-    for a, b in np.argwhere(over > 0).tolist():
-        traffic.flows.send(a, (b,), float(over[a, b]))
+    send_over_links(layout, traffic, origin, to, size)
 
 
 class OwnedWork(NamedTuple):

@@ -88,7 +88,7 @@ class StepTraffic:
         return PlanTraffic(self.nodes, self.flows, chips, links)
 
     def load(self, routes: Routes) -> dict[tuple[int, int], float]:
-        """Bytes per step on every wire between chips that carries data, by (from, to)."""
+        """Return the bytes per step on every wire between chips that carries data, by (from, to)."""
         found: dict[tuple[int, int], float] = defaultdict(float)
         for flows in self.links.values():
             for wire, size in routes.load(flows).items():
@@ -96,7 +96,7 @@ class StepTraffic:
         return dict(found)
 
     def matrix(self) -> Floats:
-        """Bytes from node (row) to node (column)."""
+        """Return the bytes from node (row) to node (column)."""
         found = np.zeros((len(self.nodes), len(self.nodes)))
         for flow in self.flows:
             found[flow.source, flow.target] += flow.bytes
@@ -181,7 +181,7 @@ class _Count:
     def chip(self, tiles: Any) -> Any:
         return np.asarray(tiles) // self.plan.target.tiles_per_chip
 
-    def here(self, tile: int) -> Floats:
+    def chip_vector(self, tile: int) -> Floats:
         """Return 1 for the chip of a tile, 0 for the others."""
         found = np.zeros(self.plan.target.chips)
         found[tile // self.plan.target.tiles_per_chip] = 1.0
@@ -191,11 +191,6 @@ class _Count:
         """Return the sum of the `weights` of tiles by chip."""
         found = np.bincount(self.chip(tiles), weights=weights, minlength=self.plan.target.chips)
         return found.astype(np.float64)
-
-    def between(self, kind: str, chips: Floats) -> None:
-        """Add the bytes that chips (rows) send to single other chips (columns)."""
-        for source, receiver in np.argwhere(chips > 0).tolist():
-            self.links[kind].send(source, (receiver,), float(chips[source, receiver]))
 
     def add(self, source: str, target: str, kind: str, size: float, chips: Floats) -> None:
         """Add `size` bytes that tiles receive, and their chip matrix."""
@@ -231,7 +226,7 @@ class _Count:
             for group in where.groups:
                 sent = FLOAT * self.by_chip(group.tiles, words[group.at])
                 for relay, size in _overlapping(bus.relays, group.first, group.count):
-                    readers = self.here(relay.tile)
+                    readers = self.chip_vector(relay.tile)
                     own = size * FLOAT * readers * words[group.at[group.tiles == relay.tile]].sum()
                     self.send(name, name, KINDS[0], size * sent, readers, own, self.plan.iterations)
 
@@ -250,7 +245,7 @@ class _Count:
         readers = self.by_chip(tiles, np.ones(len(tiles)))
         reading, each = set(tiles), window_bytes(bus)
         for relay, samples in _overlapping(bus.relays, first, count):
-            sent = float(samples * each) * self.here(relay.tile)
+            sent = float(samples * each) * self.chip_vector(relay.tile)
             own = sent * (relay.tile in reading)
             self.send(bus.source, target, kind, sent, readers, own, self.plan.iterations)
 
@@ -282,11 +277,11 @@ class _Count:
             losses, samples = np.unique(tiles[group.first : group.first + group.count], return_counts=True)
             for tile, number in zip(losses, samples, strict=True):
                 sent = number * self.by_chip(group.tiles, each)
-                here = self.here(tile)
-                own = here * float(number * each[group.tiles == tile].sum())
-                self.send(name, name, KINDS[4], sent, here, own, 1)
-                self.add(name, name, KINDS[5], float(sent.sum() - own.sum()), np.outer(here, sent) - np.diag(own))
-                self.between(KINDS[5], np.outer(here, sent))
+                reader = self.chip_vector(tile)
+                own = reader * float(number * each[group.tiles == tile].sum())
+                self.send(name, name, KINDS[4], sent, reader, own, 1)
+                self.add(name, name, KINDS[5], float(sent.sum() - own.sum()), np.outer(reader, sent) - np.diag(own))
+                self.links[KINDS[5]].send_each(np.outer(reader, sent))
 
     def copies(self, connection: str) -> None:
         """Add the new weights of a connection that move to the copies on the tiles of its source."""
@@ -303,7 +298,7 @@ class _Count:
             local = self.by_chip(list(own), list(own.values())) if own else np.zeros(self.plan.target.chips)
             wanted = self.by_chip(group.tiles, read)
             share = self.by_chip(list(written), list(written.values())) / sum(written.values())
-            self.between(KINDS[6], np.outer(share, wanted))
+            self.links[KINDS[6]].send_each(np.outer(share, wanted))
             self.add(
                 known["target"], known["source"], KINDS[6], float(wanted.sum() - local.sum()), np.outer(share, wanted) - np.diag(local)
             )
@@ -319,7 +314,7 @@ class _Count:
         share = FLOAT * learned / number
         moved = share * (np.outer(chips.sum(axis=0), chips.sum(axis=0)) - chips.T @ chips)
         for kind in KINDS[7:]:
-            self.between(kind, moved)
+            self.links[kind].send_each(moved)
             self.add(population.id, population.id, kind, share * number * (number - 1), moved)
 
 

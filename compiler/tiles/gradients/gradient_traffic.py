@@ -10,7 +10,7 @@ import numpy as np
 from snnc.compiler.ir.arrays.sizes import FLOAT
 from snnc.compiler.tiles.blocks.grouping import Floats, Ints
 from snnc.compiler.tiles.cycles.load import Load
-from snnc.compiler.tiles.exchange.traffic import ExchangeTraffic, Layout
+from snnc.compiler.tiles.exchange.traffic import ExchangeTraffic, Layout, send_over_links
 from snnc.compiler.tiles.problem import MappingProblem
 from snnc.compiler.tiles.relays.relay_workers import Shares
 from snnc.compiler.tiles.schedule.buses import Bus
@@ -20,7 +20,7 @@ from snnc.compiler.tiles.vertices.loops import cycles_of
 
 
 def partials_to_sums(layout: Layout) -> ExchangeTraffic:
-    """Before B3: partial products move to the tiles that add them; a tile receives one fragment from each producer of each part."""
+    """Return the exchange before B3: partial products move to the tiles that add them, one fragment from each producer of each part."""
     traffic = ExchangeTraffic.none(layout.problem)
     for reduction in layout.reductions.values():
         table = reduction.table
@@ -42,11 +42,11 @@ def _partials(layout: Layout, traffic: ExchangeTraffic, table: Mapping[str, Ints
     own = np.bincount(rows, weights=source == tile[rows], minlength=len(size))
     np.add.at(traffic.received, tile, size * (count - own))
     np.add.at(traffic.fragments, tile, count - own)
-    _over_links(layout, traffic, source, tile[rows], size[rows])
+    send_over_links(layout, traffic, source, tile[rows], size[rows])
 
 
 def add_sums_to_relays(layout: Layout, traffic: ExchangeTraffic, buses: Collection[Bus] | None = None) -> None:
-    """Before B1, or before a further window of `buses`: the sums of stage one move to the relays of their samples."""
+    """Add, before B1 or a further window of `buses`, the sums of stage one that move to the relays of their samples."""
     for bus_id, reduction in layout.reductions.items():
         if buses is not None and layout.problem.bus[bus_id] not in buses:
             continue
@@ -60,7 +60,7 @@ def add_sums_to_relays(layout: Layout, traffic: ExchangeTraffic, buses: Collecti
         np.add.at(traffic.sent, table["tile"][moved], size[moved])
         pieces = _runs(to, table["part"], table["tile"])
         np.add.at(traffic.fragments, to[pieces], moved[pieces].astype(np.float64))
-        _over_links(layout, traffic, table["tile"], to, size)
+        send_over_links(layout, traffic, table["tile"], to, size)
 
 
 def _runs(*columns: Ints) -> Ints:
@@ -68,16 +68,6 @@ def _runs(*columns: Ints) -> Ints:
     differs = np.any([np.diff(column) != 0 for column in columns], axis=0)
     found: Ints = np.concatenate([[0], np.flatnonzero(differs) + 1]).astype(np.int64)
     return found
-
-
-def _over_links(layout: Layout, traffic: ExchangeTraffic, source: Ints, to: Ints, size: Floats) -> None:
-    """Add bytes that cross chips; the arrays have one element for each pair of tiles."""
-    if not layout.several_chips:
-        return
-    per_chip, chips = layout.problem.target.tiles_per_chip, layout.problem.target.chips
-    pairs = np.bincount(source // per_chip * chips + to // per_chip, weights=size, minlength=chips * chips)
-    for pair in np.flatnonzero(pairs).tolist():
-        traffic.flows.send(pair // chips, (pair % chips,), float(pairs[pair]))
 
 
 def _by_sample(table: Mapping[str, Ints]) -> dict[str, Ints]:

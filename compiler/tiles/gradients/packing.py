@@ -21,7 +21,7 @@ from snnc.compiler.ir.arrays.sizes import FLOAT
 from snnc.compiler.tiles.blocks.grouping import Ints, ceil_div, column_groups, split
 from snnc.compiler.tiles.blocks.tile_range import TileRange
 from snnc.compiler.tiles.cycles.load import Load
-from snnc.compiler.tiles.exchange.traffic import ExchangeTraffic, Layout
+from snnc.compiler.tiles.exchange.traffic import ExchangeTraffic, Layout, send_over_links
 from snnc.compiler.tiles.mapped.network import Link
 from snnc.compiler.tiles.problem import MappingProblem
 from snnc.compiler.tiles.vertices.parameter_vertices import pack_rows
@@ -104,7 +104,7 @@ class Packing:
         return found
 
     def packed_bytes(self) -> Ints:
-        """Bytes of packed rows on each of :attr:`tiles`."""
+        """Return the bytes of packed rows on each of :attr:`tiles`."""
         return np.tile(FLOAT * self.elements, len(self.readers))
 
     def widths(self, bundle: int) -> tuple[int, ...]:
@@ -129,7 +129,7 @@ class Packing:
         return tuple((widths[bundle], self.runs(tile)) for tile, bundle in enumerate(self.bundle_of.tolist()))
 
     def numbers(self) -> Ints:
-        """Number of constants that describe the shape of each of :attr:`tiles`."""
+        """Return the number of constants that describe the shape of each of :attr:`tiles`."""
         found = np.array([len(widths) + 2 * len(runs) for widths, runs in self.shapes], dtype=np.int64)
         return np.tile(found, len(self.readers))
 
@@ -286,16 +286,6 @@ def packed_to_source(layout: Layout, traffic: ExchangeTraffic, packing: Packing)
                 if readers == 1:
                     np.add.at(traffic.sent, tiles[packed], size_of_rows * away)
                 moved[packed[away]] = True
-                if layout.several_chips:
-                    _over_links(layout, traffic, (tiles[packed], mine), size_of_rows)
+                send_over_links(layout, traffic, tiles[packed], mine, size_of_rows)
         if readers > 1:
             traffic.sent[tiles] += FLOAT * packing.elements * moved
-
-
-def _over_links(layout: Layout, traffic: ExchangeTraffic, ends: tuple[Ints, Ints], sizes: Ints) -> None:
-    """Add bytes that cross chips; arrays have one element for each pair of tiles."""
-    each = layout.problem.target.tiles_per_chip
-    home, chip = (end // each for end in ends)
-    for a in np.unique(home).tolist():
-        for b in np.unique(chip[home == a]).tolist():
-            traffic.flows.send(a, (b,), float(sizes[(home == a) & (chip == b)].sum()))

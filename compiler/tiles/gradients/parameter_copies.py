@@ -45,7 +45,7 @@ class Move:
 
 
 def local_copy_cycles(size: float) -> float:
-    """Tile cycles of a copy of `size` bytes inside a tile; 0 if `size` is 0."""
+    """Return the tile cycles of a copy of `size` bytes inside a tile; 0 if `size` is 0."""
     return LOCAL_START + math.ceil(size / LOCAL_BYTES) if size > 0 else 0.0
 
 
@@ -67,7 +67,7 @@ def numbers_to_readers(layout: Layout) -> list[Move]:
 
 
 def _numbers(layout: Layout, size: int) -> Move | None:
-    """Copy the values of `size` bytes; None if there are none."""
+    """Copy the values of `size` bytes; None if no such value exists."""
     problem, move = layout.problem, Move.none(layout)
     found = weights_from_owners(layout, size, move.traffic, move.stays)
     for layer in problem.network.layers if size == FLOAT else ():
@@ -120,8 +120,9 @@ def _pairs(layout: Layout, move: Move, source: TileRange, target: TileRange, siz
 
 
 def weights_to_sources(layout: Layout) -> tuple[ExchangeTraffic, Load] | None:
-    """Each tile of a source that needs its gradient reads its rows of the weights and stores them in the order of the targets.
+    """Return exchange and work of the weights that sources need for their gradient; None if none do.
 
+    Each tile of such a source reads its rows of the weights and stores them in the order of the targets.
     In a column group of the target, the rows of neighbouring neurons are adjacent, separately for paired columns and for the last column
     of an odd number, so a column group sends one piece or two; packed rows are one piece from each bundle of the target's tiles. All
     workers of the tile share the work.

@@ -134,11 +134,11 @@ class Past:
     half_others: int
 
     def floats(self, steps: Any) -> Any:
-        """Number of float32 values per neuron and sample for `steps` steps."""
+        """Return the number of float32 values per neuron and sample for `steps` steps."""
         return (steps + 1) * self.states + steps * self.others
 
     def halves(self, steps: Any) -> Any:
-        """Number of float16 values per neuron and sample for `steps` steps."""
+        """Return the number of float16 values per neuron and sample for `steps` steps."""
         return (steps + 1) * self.half_states + steps * self.half_others
 
 

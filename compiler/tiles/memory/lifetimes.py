@@ -77,11 +77,6 @@ def stage_of(part: str, name: str) -> str:
     return BACKWARD_NEURONS if part == "backward" and name.endswith(("windows", "ahead")) else part
 
 
-def bytes_at(held: LiveBytes, stage: str) -> Any:
-    """Return the live bytes of all categories in a stage."""
-    return sum((size for (_, life), size in held.items() if stage in LIVES[life]), start=np.int64(0))
-
-
 def by_stage(held: LiveBytes, stages: tuple[str, ...]) -> dict[str, Any]:
     """Return the live bytes of all categories in each stage."""
     lives: dict[str, Any] = {}

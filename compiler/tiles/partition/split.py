@@ -29,7 +29,7 @@ class Parting:
     places: Mapping[str, Ints] = field(default_factory=dict)
 
     def members(self, name: str) -> tuple[Ints, ...]:
-        """Neurons of each nonempty part, in the order of that part."""
+        """Return the neurons of each nonempty part, in the order of that part."""
         number = self.parts[name]
         place = self.places.get(name, np.zeros(len(number), dtype=np.int64))
         order = np.lexsort((place, number))

@@ -25,7 +25,7 @@ import numpy as np
 from snnc.compiler.tiles.blocks.grouping import Floats, Ints, ceil_div
 from snnc.compiler.tiles.blocks.tile_range import TileRange
 from snnc.compiler.tiles.placement.balance import AllocationTable
-from snnc.compiler.tiles.placement.choices import Choice
+from snnc.compiler.tiles.placement.choices import Allocation, Choice
 from snnc.compiler.tiles.placement.placement import Placement, copied, lay_range
 from snnc.compiler.tiles.problem import MappingProblem
 
@@ -50,21 +50,13 @@ LAYERS: Final = 24
 
 
 @dataclass(frozen=True, eq=False)
-class _LoadedAllocation:
-    """A population with one cut, on `width` tiles per replica."""
-
-    choice: Choice
-    width: int
-
-    @property
-    def tiles(self) -> int:
-        """Tiles of all replicas."""
-        return self.choice.cut.replicas * self.width
+class _LoadedAllocation(Allocation):
+    """An allocation with its load on each of its tiles."""
 
     @cached_property
     def busiest(self) -> Floats:
         """Cycles of each part on the fullest tile."""
-        found: Floats = self.choice.parts[:, int(ceil_div(self.choice.neurons, self.width)) - 1]
+        found: Floats = self.choice.parts[:, self.neurons - 1]
         return found
 
     @property
@@ -75,7 +67,7 @@ class _LoadedAllocation:
     @cached_property
     def two(self) -> Floats:
         """Cycles of each part, and bytes, of a tile with fewer neurons and of one with more, [parts + 1, 2]."""
-        neurons = np.array([self.choice.neurons // self.width, int(ceil_div(self.choice.neurons, self.width))]) - 1
+        neurons = np.array([self.choice.neurons // self.width, self.neurons]) - 1
         return np.concatenate([self.choice.parts[:, neurons], self.choice.used[None, neurons]])
 
     @cached_property

@@ -20,7 +20,7 @@ from snnc.compiler.tiles.gradients.norm import norm_bytes, squared_shares
 from snnc.compiler.tiles.gradients.packing import packings
 from snnc.compiler.tiles.mapped.network import Layer
 from snnc.compiler.tiles.memory.block_memory import CategoryAndLife, block_bytes, estimated_bytes, most_bytes
-from snnc.compiler.tiles.memory.lifetimes import LIVES, bytes_at, stage_of
+from snnc.compiler.tiles.memory.lifetimes import LIVES, by_stage, stage_of
 from snnc.compiler.tiles.prediction.codelet_bytes import codelet_bytes
 from snnc.compiler.tiles.prediction.training_step import fragments_without_runs
 from snnc.compiler.tiles.prediction.vertex_memory import constant_bytes
@@ -49,8 +49,8 @@ class MemoryUse:
     @cached_property
     def over_time(self) -> Ints:
         """Live bytes of all categories, [supersteps, tiles]."""
-        by_stage = {stage: bytes_at(self.held, stage) for stage in dict.fromkeys(self.stages)}
-        return np.stack([by_stage[stage] + buffers for stage, (_, _, buffers) in zip(self.stages, self.steps, strict=True)])
+        live = by_stage(self.held, tuple(dict.fromkeys(self.stages)))
+        return np.stack([live[stage] + buffers for stage, (_, _, buffers) in zip(self.stages, self.steps, strict=True)])
 
     @property
     def stages(self) -> tuple[str, ...]:
@@ -155,7 +155,7 @@ def _block_bytes(layout: Layout, layer: Layer, where: TileRange) -> dict[Categor
     if not layout.exact or not any(link.indexed is not None for link in (*layer.incoming, *layer.outgoing)):
         return estimated_bytes(problem, layer, where)
     of_tile = where.tile_neurons, where.tile_samples
-    return block_bytes(problem, layer, layout.cut_of(layer), *of_tile, layout.holdings(layer), owned=False)
+    return block_bytes(problem, layer, where.cut, *of_tile, layout.holdings(layer), owned=False)
 
 
 def _buffers(step: SuperstepDraft) -> Ints:

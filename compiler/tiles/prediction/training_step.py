@@ -111,7 +111,7 @@ def _initial_states(layout: Layout) -> tuple[SuperstepDraft, ...]:
 
 def _forward_steps(layout: Layout, runs: int) -> tuple[SuperstepDraft, ...]:
     """Return the supersteps of the forward pass with relays and neurons in separate supersteps."""
-    relays, neurons = relay_load(layout, "masks"), block_load(layout, "forward")
+    relays, neurons = relay_load(layout, "masks"), block_load(layout)
     return (
         *_initial_states(layout),
         _clock_copy(layout, "forward: start", "forward", 1 + (layout.problem.segments.rows > 0)),
@@ -126,7 +126,7 @@ def _fused_steps(layout: Layout) -> tuple[SuperstepDraft, ...]:
     """Return the forward pass in which relays find spikes of the previous iteration while neurons compute; `layout` has its schedule."""
     problem, nothing = layout.problem, ExchangeTraffic.none(layout.problem)
     runs = problem.schedule.iterations(problem.steps)
-    windows, both = relay_load(layout, "windows"), block_load(layout, "forward")
+    windows, both = relay_load(layout, "windows"), block_load(layout)
     add_relays(layout, windows, "shown")
     windows.add_vertices(layout.clock_tiles, CLOCK_VERTEX, {})
     _add_mask_copies(layout, windows)
@@ -170,7 +170,7 @@ def _recompute_steps(layout: Layout) -> tuple[SuperstepDraft, ...]:
         return (_boundary_step(layout, "recompute: restore", "recompute", 1),)
     if not runs:
         return ()
-    relays, neurons = relay_load(layout, "masks", runs), block_load(layout, "forward", runs)
+    relays, neurons = relay_load(layout, "masks", runs), block_load(layout, runs)
     return (
         *_counter_copies(layout),
         _boundary_step(layout, "recompute: restore", "recompute", problem.segments.number),
@@ -296,10 +296,10 @@ def _decision(layout: Layout) -> float:
 # ---- loads of supersteps -----------------------------------------------------------------------------------------------
 
 
-def block_load(layout: Layout, part: str, iterations: int | None = None) -> Load:
+def block_load(layout: Layout, iterations: int | None = None) -> Load:
     """Return the load of the blocks of all populations and of the clocks; `iterations` is passed to :class:`Load`."""
     load = clocked(layout, iterations)
-    add_blocks(layout, load, part, layout.problem.network.layers)
+    add_blocks(layout, load, "forward", layout.problem.network.layers)
     return load
 
 

@@ -239,9 +239,7 @@ def _walked(rows: MaskRows, shares: Shares) -> Floats:
     return found
 
 
-def _joining(
-    problem: MappingProblem, loops: Sequence[Loop], source: BusSource, rows: MaskRows, shares: Shares, chosen: Ints
-) -> Any:
+def _joining(problem: MappingProblem, loops: Sequence[Loop], source: BusSource, rows: MaskRows, shares: Shares, chosen: Ints) -> Any:
     """Return the cycles to merge the results of all workers, [relays, workers, iterations]."""
     wide, later = source.width > 1 << 16, problem.schedule.latency
     parts = np.diff(_searched_parts(rows, shares))[..., 0]

@@ -90,7 +90,7 @@ class CountedProblem(Protocol):
         """Ids of the buses over which gradients return in windows."""
 
     def limited(self, *, backward: bool = False) -> tuple[Bus, ...]:
-        """Buses whose windows can overflow into further ones."""
+        """Return the buses whose windows can overflow into further ones."""
 
 
 class EventTimeline:

@@ -87,9 +87,10 @@ def test_nothing_sent_takes_no_time() -> None:
     assert flows((0, (0,), 5), (1, (), 5), (1, (2,), 0)).bytes == {}
 
 
-def test_bytes_by_chip() -> None:
-    found = flows((0, (1, 2), 10), (2, (1,), 5)).matrix(3)
-    np.testing.assert_array_equal(found, [[0, 10, 10], [0, 0, 0], [0, 5, 0]])
+def test_transfers_between_single_chips() -> None:
+    found = Flows()
+    found.send_pairs(np.array([0, 2, 0, 1]), np.array([1, 1, 1, 1]), [10, 5, 3, 7], chips=3)
+    assert found.bytes == flows((0, (1,), 13), (2, (1,), 5)).bytes
 
 
 @pytest.mark.parametrize("links", [None, Links(1e9, 1), Links(1e9, 4, inside=((0, 1, 1), (2, 3, 1)))])
