@@ -204,7 +204,7 @@ private:
   device::Array<float> staging;
   device::Array<std::uint64_t> event_rows;
   device::Array<std::uint32_t> event_ids;
-  std::unique_ptr<device::Told> told;
+  std::unique_ptr<device::HostFlags> host_flags;
   std::vector<Held *> records;
   /// The stream of the caller, if it has set one; otherwise calls return only when the device has finished.
   device::Stream stream = nullptr;
