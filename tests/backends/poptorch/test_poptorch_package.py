@@ -188,7 +188,7 @@ def test_a_folder_without_a_package_is_refused(tmp_path, capsys):
 
 
 def test_an_operation_that_no_library_registers_is_an_error():
-    with pytest.raises(PopArtError, match=r"no library that is loaded registers the operation snnc\.Nothing:1"):
+    with pytest.raises(PopArtError, match=r"no loaded library registers the operation snnc\.Nothing:1"):
         open_operation("snnc", "Nothing", 1, {}, [(2,)], machine="ipu2", tiles=2)
 
 
