@@ -14,7 +14,7 @@ from snnc.backends.cuda.build import HOST_FLAGS
 from snnc.backends.emulator.build import include_dir
 from snnc.backends.native.contexts import training_context
 from snnc.backends.native.project_files import TABLES
-from snnc.backends.poplar import constants as poplar
+from snnc.backends.poplar import emit as poplar
 from snnc.backends.poptorch.build import OPERATION_FLAGS
 from snnc.backends.poptorch.build import include_dir as popart_include_dir
 from snnc.backends.toolchain.cache import cached_file
