@@ -448,7 +448,7 @@ def test_bad_files_keep_their_own_errors(tmp_path, root):
     ("change", "error", "said"),
     [
         (lambda a: {}, CalibrationMissingError, "lack 'x'"),
-        (lambda a: {"z": a}, CalibrationMissingError, "hold 'z'"),
+        (lambda a: {"z": a}, CalibrationMissingError, "contain 'z'"),
         (lambda a: {"x": a[:, :5]}, CalibrationShapeError, r"\[10, 5\]; give \[samples, 6\]"),
         (lambda a: {"x": a[:0]}, CalibrationShapeError, "at least one sample"),
         (lambda a: {"x": a[0]}, CalibrationShapeError, "samples, 6"),
