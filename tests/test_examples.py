@@ -134,7 +134,7 @@ def test_every_folder_of_examples_has_a_page_a_script_and_a_picture_and_is_in_th
         assert (EXAMPLES / folder / picture).stat().st_size < 200_000
         assert f"]({folder}/README.md)" in gallery
         assert f'src="{folder}/{picture}"' in gallery
-        for heading in ("What it shows", "Run it", "What comes out", "Where next"):
+        for heading in ("What it shows", "Run it", "Output", "Next steps"):
             assert f"\n## {heading}\n" in page
 
 

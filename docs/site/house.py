@@ -104,7 +104,7 @@ def drawn_floor(floor: str, graph: nx.DiGraph, left: float, top: float, width: f
 
 
 def picture(graph: nx.DiGraph) -> str:
-    """The map as SVG: api above, frontends and backends beside each other, the compiler below."""
+    """The map as SVG: api on top, frontends and backends in the middle, the compiler at the bottom."""
     wide = 1200.0
     parts, top, places = [], 10.0, {}
     for row in (("api",), ("frontends", "backends"), ("compiler",)):
@@ -118,7 +118,7 @@ def picture(graph: nx.DiGraph) -> str:
         top += lowest + 44
     between = sorted({(a[0], b[0]) for a, b in graph.edges if a[0] != b[0]})
     for a, b in between:
-        if (a, b) != ("api", "compiler"):  # that way passes the floors between; the tables say it
+        if (a, b) != ("api", "compiler"):  # this arrow would cross the floors in between
             x = places[b if a == "api" else a][0]
             y, v = places[a][2] + 3, places[b][1] - 8
             parts.append(f'<line class="between" x1="{x:.0f}" y1="{y:.0f}" x2="{x:.0f}" y2="{v:.0f}" marker-end="url(#tip)"/>')
