@@ -24,7 +24,7 @@ SCRIPTS = {
     "own_neuron": r"11 spikes, the same steps .* accuracy (0\.9|1)",
     "event_convolution": r"test accuracy (0\.9|1).*predicted",
     "spoken_digits": r"validation accuracy (0\.9|1)",
-    "population_code": r"25 steps,  1 neurons a class: test accuracy 0\.9.* 1 steps, 10 neurons a class: test accuracy 0\.9",
+    "population_code": r"25 steps,  1 neurons per class: test accuracy 0\.9.* 1 steps, 10 neurons per class: test accuracy 0\.9",
     "nir_frameworks": r"snntorch.nir: \d{3} spikes, 0 differ.*norse.nir: \d{3} spikes, 0 differ.*spikingjelly.nir: \d{3} spikes, 0 differ",
     "torchrun": r"one process: loss 1\.\d+ -> 0.*two processes: 1\.\d+ -> 0",
     "four_ipus": r"on 4 IPUs.*\(emulated\)",
