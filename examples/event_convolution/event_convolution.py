@@ -19,7 +19,7 @@ DIRECTIONS = ("right", "left", "down", "up")
 
 
 def bars(samples, seed):
-    """Return events [samples, T, 2, side, side] and directions: the leading edge of a bar causes on events, the trailing edge off events."""
+    """Return events [samples, T, 2, side, side] and directions: a bar's leading edge causes on events, its trailing edge off events."""
     random = np.random.default_rng(seed)
     y = random.integers(0, len(DIRECTIONS), samples)
     x = (random.random((samples, STEPS, 2, SIDE, SIDE)) < 0.005).astype(np.uint8)

@@ -5,12 +5,11 @@
     snnc train sparse/ --recipe sparse_bptt.toml
     snnc train codes/ --recipe population_codes.toml
 
-``sparse`` follows arXiv 2311.04386: a layer of 512 neurons sends at most 26 spikes (5 %) in a step, and only neurons above a second threshold
-receive gradient. The second threshold begins 99 below the threshold, and moves half-way to 0.1 below it with each update. Neurons reset to 0,
-weights are fluctuation-driven for a rate of 1 %, and a regulariser keeps the rates of hidden neurons near the capacity. ``codes`` follows
-arXiv 2211.10725: 50 output neurons for each class, and sequences of one step. The data are ten kinds of pen strokes, as events of
-34 x 34 pixels of two polarities over 20 steps, and as images.
-"""
+``sparse`` follows arXiv 2311.04386: a layer of 512 neurons sends at most 26 spikes (5 %) in a step, and only neurons above a second
+threshold receive gradient. The second threshold begins 99 below the threshold, and moves half-way to 0.1 below it with each update. Neurons
+reset to 0, weights are fluctuation-driven for a rate of 1 %, and a regulariser keeps the rates of hidden neurons near the capacity.
+``codes`` follows arXiv 2211.10725: 50 output neurons for each class, and sequences of one step. The data are ten kinds of pen strokes, as
+events of 34 x 34 pixels of two polarities over 20 steps, and as images."""
 
 import shutil
 import sys
@@ -24,7 +23,7 @@ SIDE, STEPS, CLASSES = 34, 20, 10
 
 
 def strokes(samples, seed):
-    """Return spikes [samples, T, 2312] and kinds: a pen moves along the four corners of its kind; pixels turn on, and off some time later."""
+    """Return spikes [samples, T, 2312] and kinds: a pen visits the four corners of its kind; pixels turn on, and off some time later."""
     corners = np.random.default_rng(0).uniform(5, SIDE - 6, (CLASSES, 4, 2))
     random = np.random.default_rng(seed)
     kinds = random.integers(0, CLASSES, samples)
@@ -41,7 +40,7 @@ def strokes(samples, seed):
 
 
 def compile_sparse(folder, x, share=0.05, width=512):
-    """Compile a network whose three hidden layers send at most `share` of their neurons; `x` [samples, T, 2312] scales the initial weights."""
+    """Compile a network whose three hidden layers send at most `share` of their spikes; `x` [samples, T, 2312] sets the initial weights."""
     layers = [part for _ in range(3) for part in (snnc.Dense(width), snnc.LIF(0.95, reset="zero"))]
     net = snnc.Sequential(2 * SIDE * SIDE, *layers, snnc.Dense(CLASSES), snnc.LI(0.95), name="sparse")
     graph = snnc.initialise(net, snnc.FluctuationDriven(rate=0.01, xi=2, steps=STEPS), data=x.swapaxes(0, 1))

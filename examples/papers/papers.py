@@ -19,7 +19,7 @@ import make
 RECIPES = {"sparse": "sparse_bptt.toml", "codes": "population_codes.toml"}
 TITLES = {
     "sparse": "2311.04386: at most 26 of 512 spikes sent,\na second threshold that moves",
-    "codes": "2211.10725: one time step,\n50 neurons a class",
+    "codes": "2211.10725: one time step,\n50 neurons per class",
 }
 
 

@@ -3,9 +3,8 @@
     python examples/spoken_digits/make.py somewhere
     snnc train somewhere/build --recipe somewhere/shd.toml
 
-The files contain sweeps over the channels, with a speed and a direction for each class, and no speech; replace them by the official files of SHD
-(https://zenkelab.org/datasets/).
-"""
+The files contain sweeps over the channels, with a speed and a direction for each class, and no speech; replace them by the official files
+of SHD (https://zenkelab.org/datasets/)."""
 
 import shutil
 import sys
