@@ -1,4 +1,4 @@
-"""The shipped examples do what the documentation says."""
+"""The examples behave as documented."""
 
 import json
 import os
