@@ -1,4 +1,4 @@
-"""The scripts that run the tests elsewhere say what they lack, and ask pip for what they should."""
+"""The scripts that run the tests elsewhere report what is missing, and request the right packages from pip."""
 
 import importlib.util
 import os

@@ -1,4 +1,4 @@
-"""The shipped examples do what the documentation says."""
+"""The examples behave as documented."""
 
 import json
 import os
@@ -24,7 +24,7 @@ SCRIPTS = {
     "own_neuron": r"11 spikes, the same steps .* accuracy (0\.9|1)",
     "event_convolution": r"test accuracy (0\.9|1).*predicted",
     "spoken_digits": r"validation accuracy (0\.9|1)",
-    "population_code": r"25 steps,  1 neurons a class: test accuracy 0\.9.* 1 steps, 10 neurons a class: test accuracy 0\.9",
+    "population_code": r"25 steps,  1 neurons per class: test accuracy 0\.9.* 1 steps, 10 neurons per class: test accuracy 0\.9",
     "nir_frameworks": r"snntorch.nir: \d{3} spikes, 0 differ.*norse.nir: \d{3} spikes, 0 differ.*spikingjelly.nir: \d{3} spikes, 0 differ",
     "torchrun": r"one process: loss 1\.\d+ -> 0.*two processes: 1\.\d+ -> 0",
     "four_ipus": r"on 4 IPUs.*\(emulated\)",
@@ -134,7 +134,7 @@ def test_every_folder_of_examples_has_a_page_a_script_and_a_picture_and_is_in_th
         assert (EXAMPLES / folder / picture).stat().st_size < 200_000
         assert f"]({folder}/README.md)" in gallery
         assert f'src="{folder}/{picture}"' in gallery
-        for heading in ("What it shows", "Run it", "What comes out", "Where next"):
+        for heading in ("What it shows", "Run it", "Output", "Next steps"):
             assert f"\n## {heading}\n" in page
 
 

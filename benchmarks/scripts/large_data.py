@@ -1,8 +1,8 @@
 """Train on a data set larger than memory: ``python benchmarks/scripts/large_data.py``.
 
-A reader that makes its samples, arrays of bytes in the size of a gesture camera's frames, hands over 50 GB of them (``--gigabytes``) to a
-training on the CPU with validation and checkpoints. Prints the bytes, the time, and the largest resident memory of the process, and
-fails if that exceeds ``--limit`` GB.
+A reader generates 50 GB (``--gigabytes``) of samples, byte arrays of the size of a gesture camera's frames, for training on the CPU with
+validation and checkpoints. The script prints the bytes, the time, and the peak resident memory of the process, and fails if the peak
+exceeds ``--limit`` GB.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ DENSITY = 0.01
 
 
 class Frames:
-    """Samples [STEPS, PIXELS] of 0 and 1, made when they are read; counts their bytes."""
+    """A source of samples [STEPS, PIXELS] of 0 and 1, generated when they are read; counts their bytes."""
 
     classes = CLASSES
     timed = True
@@ -40,7 +40,7 @@ class Frames:
 
     @contextmanager
     def opened(self) -> Iterator[Callable[[int], tuple[Any, int]]]:
-        """Give the reader of samples."""
+        """Yield the function that reads a sample."""
 
         def read(number: int) -> tuple[Any, int]:
             at = number * 7919 % PIXELS

@@ -1,11 +1,10 @@
-"""One training step of workload W1 on the emulated IPU: ``python benchmarks/scripts/w1.py``.
+"""Measure a training step of workload W1 on the emulated IPU: ``python benchmarks/scripts/w1.py``.
 
 W1: T=100, B=64, 700 -> 256 recurrent LIF -> 20 leaky readout, 5 % input, cross entropy of the mean membrane, Adam. Prints the
-seconds of each step, on the wall and of all threads on processors, beside those of the NumPy reference (interleaved), the largest
-difference of the losses and of all gradients, the peak memory, and the cycles that the plan predicts beside those that the emulator
-counts. Both start each step from the same weights: a membrane that lies within rounding of its threshold may spike in one and not in
-the other, and a recurrent network amplifies that over many updates.
-"""
+wall and CPU seconds of each step for the emulator and for the NumPy reference (interleaved), the largest
+difference of the losses and of all gradients, the peak memory, and the predicted and the emulated
+cycles. Both start each step from the same weights, because a neuron whose membrane is within rounding of its threshold may spike in only
+one of them, and a recurrent network amplifies that over many updates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compiled modules that are copied, pickled and handed to other processes, and modules with several outputs."""
+"""Compiled modules that are copied, pickled and sent to other processes, and modules with several outputs."""
 
 import copy
 import gc

@@ -1,4 +1,4 @@
-"""A network on a machine under autograd: outputs and gradients as those of the same network in PyTorch and on the processor."""
+"""A network on a machine under autograd: outputs and gradients equal those of PyTorch and of the processor."""
 
 import copy
 import pickle

@@ -1,4 +1,4 @@
-"""Joules of a training step on an IPU, a GPU and a processor: at most, by the power of a device, and from counts in an old process."""
+"""Joules of a training step on an IPU, a GPU and a processor: upper bounds by the power of a device, and counts times energies at 45 nm."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def counts_row(net: str) -> Row:
 
 
 def rows(quick: bool) -> tuple[Row, ...]:
-    """Return the networks that a GPU was measured with, on an IPU, and their counts."""
+    """Return the networks that were measured on a GPU, on an IPU, and their counts."""
     nets = QUICK_NETS if quick else ENERGY_NETS
     return (*map(matched_row, nets), *map(counts_row, nets))
 

@@ -1,4 +1,4 @@
-"""``snnc train`` that is stopped, goes wrong or is started twice: the weights stay, and the message says how to go on."""
+"""``snnc train`` that is stopped, fails or is started twice: the weights are kept, and the message explains how to continue."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Data sets: official formats written by hand, binning, encoders, order, and training on them."""
+"""Data sets: hand-written files in official formats, binning, encoders, order, and training on them."""
 
 import gzip
 import os

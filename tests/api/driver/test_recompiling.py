@@ -1,4 +1,4 @@
-"""Compiling into a folder that is there: work is kept, and what is not snnc's is left alone."""
+"""Compiling into an existing folder keeps trained weights, and leaves other files alone."""
 
 import os
 

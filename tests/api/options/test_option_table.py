@@ -1,4 +1,4 @@
-"""Every option of a compilation on every target: it is refused with a code, or has the effect that its cell names."""
+"""Every compilation option on every target is refused with a code, or has the effect that its cell in the table names."""
 
 import inspect
 from dataclasses import MISSING, dataclass, field, fields, replace

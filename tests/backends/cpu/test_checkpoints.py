@@ -1,4 +1,4 @@
-"""Training steps that keep histories between checkpoints only: the same numbers, in less memory."""
+"""Training steps that keep histories only between checkpoints: the same numbers in less memory."""
 
 import json
 import math

@@ -1,4 +1,4 @@
-"""The emitted C++ program, built for this processor, against the reference."""
+"""The emitted C++ program, built for this processor, compared with the reference."""
 
 import numpy as np
 import pytest

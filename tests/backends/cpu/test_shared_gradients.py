@@ -1,6 +1,6 @@
-"""One gradient for all threads: the same bits for any number of them, and the reference's numbers.
+"""One gradient shared by all threads: the same bits for any number of threads, and the reference's numbers.
 
-Networks are small: whatever dense weight one operation has the gradient of is taken for a large one.
+Networks are small, so every dense weight whose gradient a single operation computes is treated as large.
 """
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""Gradients that are cut every K steps: the reference against PyTorch's detach, the processor against the reference."""
+"""Gradients truncated every K steps: the reference compared with PyTorch's detach, the processor with the reference."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Updates whose samples are run in parts, and gradients that are handed over, against the reference and updates at once."""
+"""Updates whose samples are run in parts, and returned gradients, compared with the reference and with single updates."""
 
 import numpy as np
 import pytest

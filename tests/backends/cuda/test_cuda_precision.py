@@ -1,4 +1,4 @@
-"""Dense products with factors of 16 bits, deltas and a past of 16 bits: those of the reference that rounds alike.
+"""Dense products with 16-bit factors, and 16-bit deltas and histories: equal to the reference with the same rounding.
 
 bfloat16 is for backward products and deltas only.
 """

@@ -1,4 +1,4 @@
-"""What the CUDA program promises beside right numbers: the same bits however blocks share the work and whoever runs first; refusals."""
+"""Guarantees of the CUDA program besides correct numbers: the same bits for any division into blocks and any order; refusals."""
 
 import ctypes
 import shutil

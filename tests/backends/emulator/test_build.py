@@ -1,4 +1,4 @@
-"""The tool chain: found or missing with a clear error, cached, usable from CMake; headers compile without warnings."""
+"""The tool chain: found, or missing with a clear error; cached; usable from CMake; headers compile without warnings."""
 
 import ctypes
 import shutil

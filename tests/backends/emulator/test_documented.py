@@ -1,4 +1,4 @@
-"""Parts of the documented interface beyond everyday programs; expected values are worked out by hand or by NumPy."""
+"""Less common parts of the documented interface; expected values are computed by hand or with NumPy."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""More of the documented interface of hosts; expected values are worked out by hand, by NumPy or by ml_dtypes."""
+"""More of the documented host interface; expected values are computed by hand, with NumPy or with ml_dtypes."""
 
 import json
 import subprocess

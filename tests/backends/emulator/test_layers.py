@@ -1,4 +1,4 @@
-"""Layers of popnn compute what PyTorch computes in double precision, over shapes drawn at random, and so do their gradients."""
+"""Layers of popnn and their gradients equal PyTorch's in double precision, for random shapes."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What codelets say of the bytes of their code: read by the emulator, of the size of what a compiler makes of them."""
+"""Declared code sizes of codelets: read by the emulator, and comparable to the compiled size."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""A program with a caller's loss keeps the past, goes back from a given adjoint, and returns gradients without an update."""
+"""A program with a caller's loss keeps its histories, runs backward from a given adjoint, and returns gradients without an update."""
 
 from functools import partial
 

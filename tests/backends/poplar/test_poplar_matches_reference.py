@@ -1,4 +1,4 @@
-"""The emitted Poplar program, built and emulated, against the reference."""
+"""The emitted Poplar program, built and emulated, compared with the reference."""
 
 import numpy as np
 import pytest

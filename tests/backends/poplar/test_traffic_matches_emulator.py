@@ -1,4 +1,4 @@
-"""The bytes that a report counts between layers against those that the emulator moves for the emitted program."""
+"""Bytes between layers in a report, compared with the emulator's counts for the emitted program."""
 
 import numpy as np
 import pytest

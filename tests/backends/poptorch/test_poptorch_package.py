@@ -1,4 +1,4 @@
-"""What a package for PopTorch consists of: Python 3.8 that imports torch and poptorch alone, shared codelets, weights, clear messages."""
+"""Contents of a package for PopTorch: Python 3.8 that imports only torch and poptorch, shared codelets, weights, clear messages."""
 
 import ast
 import json
