@@ -15,6 +15,7 @@ from wide import WIDE, is_wide, unknown_cases
 
 from snnc.backends.cuda import build as cuda_build
 from snnc.backends.emulator.popc import DEFAULT_FLAGS
+from snnc.backends.poplar import build as poplar_build
 from snnc.compiler.tiles import mapper, remedies
 from snnc.compiler.tiles.search import search
 
@@ -73,10 +74,11 @@ def _short_searches(request):
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _quick_checks_of_kernels(request):
-    """Compile checks of CUDA programs on the processor without optimisation, unless all cases run: all tests then share their objects."""
+def _one_level(request):
+    """Compile checks of CUDA programs, and Poplar projects of any size, without optimisation unless all cases run: they share objects."""
     with pytest.MonkeyPatch.context() as patch:
         if not request.config.getoption("--wide"):
+            patch.setattr(poplar_build, "SMALL_TABLES", sys.maxsize)
             patch.setattr(cuda_build, "HOST_FLAGS", tuple("-O0" if flag == "-O1" else flag for flag in cuda_build.HOST_FLAGS))
         yield
 

@@ -297,6 +297,7 @@ def network():
     return net
 
 
+@pytest.mark.representative("reference-None", "cpu-None")
 @pytest.mark.parametrize(("target", "batch"), [("reference", None), ("cpu", None), ("gc200", 4)])
 def test_training_on_a_data_set_gives_the_bits_of_arrays(target, batch):
     rng = np.random.default_rng(0)
