@@ -96,7 +96,8 @@ def test_ctc_loss_and_its_gradient(cases, seed):
     logits, softmax, half = seed % 2 == 0, seed % 4 < 2, seed == 7
     lengths, label_lengths = rng.integers(2 * most, steps + 1, batch), rng.integers(0, most + 1, batch)
     labels = labels_of(rng, classes, blank, lengths, most)
-    leaf = torch.tensor(drawn(rng, steps, batch, classes).astype(np.float16 if half else np.float32), dtype=torch.float64, requires_grad=True)
+    drawn_logits = drawn(rng, steps, batch, classes).astype(np.float16 if half else np.float32)
+    leaf = torch.tensor(drawn_logits, dtype=torch.float64, requires_grad=True)
     given = torch.log_softmax(leaf, -1)
     data = leaf if logits else given
     if half:
