@@ -106,7 +106,7 @@ def record_digest(folder: Path) -> None:
 def is_unchanged(folder: Path) -> bool:
     """Return whether a folder's contents are unchanged since :func:`record_digest`, and no other user could have written them.
 
-    A process reads an entry once: precompiled headers have 90 MB, which take longer to read than the compiler needs for a small project.
+    A process reads an entry once: precompiled headers have 90 MiB, which take longer to read than the compiler needs for a small project.
     Afterwards it compares time stamps, which every write to a file changes.
     """
     try:

@@ -102,7 +102,7 @@ def product_joules(work: SynapticWork, known: Energies, *, events: bool) -> floa
 def processor_joules(work: SynapticWork, moved: float, known: Energies) -> float:
     """Return what a processor takes for the products of spikes: arithmetic, instructions, caches, and `moved` words of main memory.
 
-    Every product moves two words of a cache of 1 MB, and eight of them share one instruction (AVX2). Neurons, searches for spikes and
+    Every product moves two words of a cache of 1 MiB, and eight of them share one instruction (AVX2). Neurons, searches for spikes and
     waiting are left out, so a processor of that process takes more.
     """
     each = WORDS * known.picojoules["cache"] + known.picojoules["instruction"] / LANES
