@@ -12,7 +12,7 @@ from typing import Final
 
 KINDS: Final = ("precompiled-*", "object-*", "project-*", "cpu-*", "cuda-*", "codelets/[!.]*", "programs/[!.]*")
 """Patterns of entries that are used soon after they are requested, and rebuilt if missing. The emulator's libraries are never deleted."""
-LIMIT: Final = 2_000_000_000
+LIMIT: Final = 2 * 2**30
 """Maximum bytes of such entries in the cache."""
 GRACE: Final = 3600.0
 """Seconds for which a used entry is never deleted, because another process may be about to read it. Also the interval of checks."""

@@ -75,7 +75,8 @@ def main() -> None:
 
         session.fit(train, validation=test, checkpoints=snnc.Checkpoints(Path(folder) / "kept", every="30s"), callback=report)
         seconds = time.perf_counter() - began
-    print(f"{source.bytes / 2**30:.1f} GiB in {seconds:.0f} s, {len(source) / seconds:,.0f} samples/s; at most {resident():.3f} GiB resident")
+    rate = f"{source.bytes / 2**30:.1f} GiB in {seconds:.0f} s, {len(source) / seconds:,.0f} samples/s"
+    print(f"{rate}; at most {resident():.3f} GiB resident")
     if resident() > given.limit:
         raise SystemExit(f"more than {given.limit} GiB were resident")
 
