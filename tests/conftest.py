@@ -13,6 +13,7 @@ from lacking import pytest_make_collect_report  # noqa: F401
 from quick import BUDGET, Budget, Quick, Seconds
 from wide import WIDE, is_wide, unknown_cases
 
+from snnc.backends.cuda import build as cuda_build
 from snnc.backends.emulator.popc import DEFAULT_FLAGS
 from snnc.compiler.tiles import mapper, remedies
 from snnc.compiler.tiles.search import search
@@ -24,6 +25,7 @@ settings.load_profile(os.environ.get("SNNC_HYPOTHESIS", "fixed"))
 
 ROOT = Path(__file__).parents[1]
 CODELET_FLAGS = "SNNC_CODELET_FLAGS"
+LIBRARY_FLAGS = "SNNC_LIBRARY_FLAGS"
 AS_FOR_USERS = ("end_to_end", "backends/emulator", "golden")
 """Folders whose tests need the plans of users: predictions are compared with emulations, or with hashes. All others hold for any plan."""
 
@@ -53,6 +55,7 @@ def _levels(config):
         os.environ[WIDE] = "1"
     else:
         os.environ.setdefault(CODELET_FLAGS, DEFAULT_FLAGS.replace("-O2", "-O0"))
+        os.environ.setdefault(LIBRARY_FLAGS, "-O1 -Wall -Wextra")  # two thirds of the processor time of -O2
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -66,6 +69,15 @@ def _short_searches(request):
         if folder not in AS_FOR_USERS and not request.config.getoption("--wide"):
             patch.setattr(mapper, "EFFORT", 1)
             patch.setattr(remedies, "SECONDS", 1.0)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _quick_checks_of_kernels(request):
+    """Compile checks of CUDA programs on the processor without optimisation, unless all cases run: all tests then share their objects."""
+    with pytest.MonkeyPatch.context() as patch:
+        if not request.config.getoption("--wide"):
+            patch.setattr(cuda_build, "HOST_FLAGS", tuple("-O0" if flag == "-O1" else flag for flag in cuda_build.HOST_FLAGS))
         yield
 
 

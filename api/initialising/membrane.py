@@ -1,4 +1,4 @@
-"""The response of a membrane to one input, found by running the neuron's equations."""
+"""Measure the response of a membrane to one input by running the neuron's equations."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from snnc.compiler.neurons.interpret import evaluate
 from snnc.initialising.errors import InitialisationError
 
 IMPULSE = 1e-3
-"""Size of the input in thresholds: too small to fire."""
+"""Size of the test input in thresholds: too small to cause a spike."""
 
 
 @dataclass(frozen=True)
 class MembraneResponse:
-    """The contribution of an input of 1 in one step to the membrane at that step and the following ones, as sums over the steps.
+    """Response of the membrane to an input of 1 in one step, summed over that step and the following ones.
 
     Attributes
     ----------
     total, squares
-        Sum of the response, and sum of its squares; means over the neurons.
+        Sum of the response, and sum of its squares, both averaged over the neurons.
     """
 
     total: float
@@ -31,7 +31,7 @@ class MembraneResponse:
 
 
 def fires(population: Population) -> bool:
-    """Return whether the neuron's equations have a threshold."""
+    """Return whether the neuron's equations contain a spike function."""
     return any(True for a in population.model.equations for _ in _spikes(a.value))
 
 
@@ -58,9 +58,9 @@ def membrane_of(population: Population) -> str:
 
 
 def membrane_response(population: Population, port: str, steps: int) -> MembraneResponse:
-    """Return the response to an input at `port`, followed for `steps` steps.
+    """Return the response to an input at `port`, measured over `steps` steps.
 
-    The response is that of a small input, so it is exact for neurons that are linear below the threshold.
+    The input is small, so the response is exact for neurons that are linear below the threshold.
     """
     model, size = population.model, IMPULSE * threshold_of(population)
     membrane = membrane_of(population)

@@ -1,4 +1,4 @@
-"""Describe in words when neurons fire and how they reset."""
+"""Describe in words when neurons fire and how they reset, derived from their equations."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ class FiringDescription:
     ----------
     fires
         When the neuron fires: "above the threshold (>)", "at or above the threshold (>=)" or, if its spikes differ, "as the equations
-        say"; None if it never does.
+        say"; None if it never fires.
     reset
-        Its reset, or the reason why it has none; None if it never fires.
+        How it resets, or why it does not; None if it never fires.
     gradient
-        Whether gradients flow through the reset; None if it does not reset.
+        Whether gradients flow through the reset, in words; None without a reset.
     """
 
     fires: str | None
@@ -36,7 +36,7 @@ class FiringDescription:
 
 
 def firing(population: Population) -> FiringDescription:
-    """Describe how `population` fires and resets, from its equations only."""
+    """Return how `population` fires and resets, derived from its equations."""
     functions = {call.function for a in population.model.equations for call in _calls(a.value) if call.function in _SPIKE_FUNCTIONS}
     if not functions:
         return FiringDescription(None)
@@ -72,16 +72,16 @@ def _format_values(value: Array | None) -> str:
     if value is None or not np.size(value):
         return "v_reset"
     least, most = float(np.min(value)), float(np.max(value))
-    return f"{least:g}" if least == most else f"a value a neuron ({least:g} … {most:g})"
+    return f"{least:g}" if least == most else f"one value per neuron ({least:g} … {most:g})"
 
 
 def _describe_gradient(population: Population) -> str:
     detached = any(c.function == "detach" for a in population.model.equations for c in _calls(a.value))
-    return "training sees no gradient through it" if detached else "gradients flow through it"
+    return "gradients do not flow through it" if detached else "gradients flow through it"
 
 
 def _immediate_resets(model: NeuronModel) -> list[bool]:
-    """Return, for the spikes that each state depends on, whether they depend on inputs of the same step.
+    """Return, for each spike that a state depends on, whether that spike depends on inputs of the same step.
 
     The list is empty if no state depends on a spike.
     """

@@ -1,4 +1,4 @@
-"""Iteration counters, one per IPU, so that no IPU waits to read the counter of another."""
+"""Iteration counters, one per IPU, so that no IPU has to read the counter of another."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ def compiler() -> list[str]:
     Raises
     ------
     ToolMissingError
-        There is none.
+        This machine has none.
     """
     named = compiler_named_by("CXX")
     if named is not None:
@@ -102,7 +102,7 @@ def is_clang(command: Sequence[str]) -> bool:
 
 
 def common_flags(command: Sequence[str]) -> list[str]:
-    """Return flags that every compilation gets."""
+    """Return the flags of every compilation."""
     flags = ["-std=c++17", "-fPIC", "-pthread"]
     if is_clang(command):
         flags += ["-fno-sanitize=all"]
@@ -110,7 +110,7 @@ def common_flags(command: Sequence[str]) -> list[str]:
 
 
 def machine_id() -> str:
-    """Return a text that differs between processors that cannot run each other's machine code."""
+    """Return a text that is equal on two processors only if each can run machine code compiled for the other."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:
@@ -119,7 +119,7 @@ def machine_id() -> str:
 
 
 def digest(parts: Iterable[str | bytes]) -> str:
-    """Return a short hash of texts."""
+    """Return a short hash of texts and bytes."""
     total = hashlib.sha256()
     for part in parts:
         data = part.encode() if isinstance(part, str) else part
@@ -133,7 +133,7 @@ def run_compiler(command: Sequence[str], what: str) -> str:
     Raises
     ------
     BuildError
-        With the first errors of the compiler.
+        The compiler failed; the message contains its first errors.
     """
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     if result.returncode != 0:

@@ -130,7 +130,7 @@ def products(workload: Workload, activity: float) -> list[Product]:
 def table(chosen: Sequence[Workload], gpu: Gpu) -> list[str]:
     """Return the bounds as lines of Markdown."""
     lines = [
-        "| workload | B | memory, ms | operations, ms | steps, ms | **bound, ms** | by | rows out of L2, ms |",
+        "| workload | B | memory, ms | operations, ms | steps, ms | **bound, ms** | limited by | rows from L2, ms |",
         "|---|---|---|---|---|---|---|---|",
     ]
     for workload in chosen:

@@ -58,7 +58,7 @@ def program_of(workload: Workload) -> StepProgram:
 def lines() -> list[str]:
     """Return the table of Markdown."""
     found = [
-        "| workload | predicted, ms | fastest peer, measured, ms | ratio of the two | asked |",
+        "| workload | predicted, ms | fastest peer, measured, ms | ratio of the two | target |",
         "|---|---|---|---|---|",
     ]
     workloads = {w.label: w for w in CUDA_WORKLOADS}

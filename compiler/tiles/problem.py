@@ -1,4 +1,4 @@
-"""The input of placement and prediction: the network, its schedule and buses, the machine, the size of a run."""
+"""Input of placement and prediction: the network, its schedule and buses, the machine, the size of a run."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from snnc.compiler.tiles.vertices.cost import CodeletCost
 
 @dataclass(frozen=True, eq=False)
 class MappingProblem:
-    """Input of placement, memory and prediction."""
+    """Input of placement, memory accounting and cycle prediction."""
 
     network: MappedNetwork
     schedule: TileSchedule
@@ -48,22 +48,22 @@ class MappingProblem:
     counts: Mapping[str, Array] = field(default_factory=dict)
     """Spikes of a buffer, [steps, samples], if measured."""
     support_counts: Mapping[str, Array] = field(default_factory=dict)
-    """The same for neurons that receive gradient."""
+    """Neurons of a buffer that receive gradient, [steps, samples], if measured."""
     patterns: Mapping[str, Array] = field(default_factory=dict)
     """The spiking values of a buffer, if measured: bits, [steps, samples, bytes], as :func:`numpy.packbits` packs them."""
     segment: int = 0
-    """See :class:`snnc.compiler.ir.plan.Plan`."""
+    """Iterations of a segment; 0 without segments. See :class:`snnc.compiler.ir.plan.Plan`."""
     bits: frozenset[BusSource] = frozenset()
     """Sources of spikes for which relays store a bit for each value and step instead of ids."""
     streamed: Streamed = "off"
-    """See :class:`snnc.compiler.ir.plan.Plan`."""
+    """Data stored outside the tiles. See :class:`snnc.compiler.ir.plan.Plan`."""
     packed: bool = False
     """Whether rows of weights are packed before they are sent to their sources, if that saves pieces."""
     fused: TileSchedule | None = None
     """Schedule of a forward pass whose relays and neurons share a superstep; None if they have separate supersteps."""
 
-    drawn: Memo = field(default_factory=Memo)
-    """Drawn or measured data of single values: independent of the schedule and of the kind of gradients."""
+    value_memo: Memo = field(default_factory=Memo)
+    """Memo table of drawn or measured data of single values, which depend neither on the schedule nor on the kind of gradients."""
 
     @cached_property
     def forward(self) -> MappingProblem:
@@ -115,7 +115,7 @@ class MappingProblem:
         return self.target.workers if self.network.loss.reads_steps else 1
 
     def numbers_of_relay(self, bus: Bus) -> int:
-        """Numbers with which a relay requests further windows of `bus`."""
+        """Length of a relay's request for further windows of `bus`, in numbers."""
         return numbers_of_relay(self.target.workers, bits=bus.source in self.bits, external=bus.source.external, lag=bus.lag)
 
     @cached_property
@@ -212,7 +212,7 @@ class MappingProblem:
         return {layer.id: layer for layer in self.network.layers}
 
     def buses_of(self, source: BusSource) -> tuple[Bus, ...]:
-        """Buses that show a source, one for each lag."""
+        """Buses that carry a source, one for each lag."""
         return self._buses_by_buffer.get(source.buffer, ())
 
     @cached_property
@@ -241,7 +241,7 @@ class MappingProblem:
         return tuple(bus for bus in self.buses if self.further.sizes[bus.id].limited(backward=backward))
 
     def events(self, source: BusSource) -> float:
-        """Expected events of a sample and step."""
+        """Expected events per sample and step."""
         return source.width * self.activity.get(source.buffer, 0.0)
 
     @cached_property

@@ -100,7 +100,7 @@ def test_outputs_are_chosen_and_ordered_by_name(x):
     for wrong in ("lunch", ["spikes", "lunch"]):
         with pytest.raises(SnncError, match=r"no output 'lunch'; it has 'spikes', 'membrane', 'classes'"):
             Module(network(), output=wrong)
-    with pytest.raises(SnncError, match="none is named"):
+    with pytest.raises(SnncError, match="needs at least one output name"):
         Module(network(), output=[])
 
 

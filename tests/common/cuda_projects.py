@@ -17,9 +17,6 @@ from snnc.compiler.losses.optimizers import SGD, Adam
 from snnc.compiler.lowering.lower import lower
 from snnc.compiler.neurons.library import SLSTM
 
-QUICK = ("-O0",)
-"""Flags for networks that are small and many."""
-
 SPLIT = (1e-5, 1e-4, 2e-5, 1e-4)
 """As ``FLOAT32`` of ``cpu_projects``; factors of gradients' products are two parts of 8 bits: updates of large gradients differ more."""
 LOSSES = ("ce_mean_membrane", "ce_rate", "ce_count", "mse_count:0.8,0.1", "ce_max_membrane")
@@ -36,10 +33,10 @@ def program_of(name):
 
 
 @contextmanager
-def opened(program, team_blocks=None, tile=None, flags=QUICK, precision="float32"):
+def opened(program, team_blocks=None, tile=None, precision="float32"):
     """Emit `program`, build it for the processor and open it."""
     with tempfile.TemporaryDirectory(prefix="snnc-cuda-") as above:
         folder = emit_cuda(program, Path(above) / "project", precision=precision)
-        engine = CudaEngine(build_host_check(folder, flags), folder, team_blocks, tile)
+        engine = CudaEngine(build_host_check(folder), folder, team_blocks, tile)
         yield engine
         engine.close()

@@ -12,9 +12,9 @@ from snnc.compiler.tiles.blocks.grouping import Ints
 
 @dataclass(frozen=True, eq=False)
 class LayerShare:
-    """Neurons of one layer: its `tiles` in ascending order, and the number of `neurons` (1 or more) on each of them.
+    """Neurons of one layer on tiles: `tiles` in ascending order, and the number of `neurons` (1 or more) on each of them.
 
-    Neurons of a layer are interchangeable, so those of a tile are numbered consecutively.
+    Neurons of a layer are interchangeable, so the neurons of a tile get consecutive numbers.
     """
 
     tiles: Ints

@@ -14,11 +14,11 @@ def each_layer(sizes: tuple[int, ...], tiles: int) -> Assignment:
 
 
 def one_after_the_other(sizes: tuple[int, ...], tiles: int) -> Assignment:
-    """Put the neurons of all layers in one row, and cut it into equal parts, one per tile."""
+    """Line up the neurons of all layers, and cut this sequence into equal parts, one per tile."""
     return split_layers(in_order(sum(sizes), tiles), sizes)
 
 
 def in_order(neurons: int, tiles: int) -> Ints:
-    """Return the tile of each of `neurons` that are spread in order over `tiles`."""
+    """Return the tile of each neuron when `neurons` are spread in order over `tiles`."""
     used = min(neurons, tiles)
     return np.repeat(np.arange(used, dtype=np.int64), neurons_per_tile(neurons, used))

@@ -9,7 +9,7 @@ from snnc.compiler.tiles.baselines.linear import in_order
 
 
 def one_by_one(sizes: tuple[int, ...], tiles: int, rng: np.random.Generator) -> Assignment:
-    """Shuffle all neurons and fill tile after tile; empty tiles are random too."""
+    """Shuffle all neurons and fill tile after tile; which tiles stay empty is random too."""
     return split_layers(rng.permutation(rng.permutation(tiles)[in_order(sum(sizes), tiles)]), sizes)
 
 

@@ -19,20 +19,20 @@ Bools: TypeAlias = npt.NDArray[np.bool_]
 
 
 def column_groups(neurons: Any, limit: Any) -> Ints:
-    """Column groups of a tile that holds `neurons`."""
+    """Column groups of a tile with `neurons`."""
     found: Ints = np.minimum(np.asarray(neurons, dtype=np.int64), limit)
     return found
 
 
 def sample_groups(neurons: Any, limit: Any, workers: int, samples: Any, *, pairs: bool = False) -> Ints:
-    """Sample groups of each column group of a tile that holds `neurons` for `samples` samples; with `pairs`, of two samples or more."""
+    """Sample groups of each column group on a tile with `neurons` and `samples`; with `pairs`, each has two samples or more."""
     most = samples // 2 if pairs else samples
     found: Ints = np.minimum(workers // np.maximum(column_groups(neurons, limit), 1), most)
     return found
 
 
 def column_limits(workers: int) -> tuple[int, ...]:
-    """Limits on column groups that leave no worker without a block: the divisors of `workers`, the largest first."""
+    """Limits on column groups with which every worker has a block: the divisors of `workers`, the largest first."""
     return tuple(n for n in range(workers, 0, -1) if workers % n == 0)
 
 
@@ -65,20 +65,20 @@ def mask_units(neurons: Any, limit: Any) -> Ints:
 def mask_unit(count: Any, *, support: bool) -> Any:
     """32-bit words of a mask unit if the largest column group has `count` neurons.
 
-    One bit per neuron; with `support` a second one, in the other half of the word as long as 16 bits suffice.
+    A neuron has one bit; with `support` a second one, in the other half of the same word if the group has at most 16 neurons.
     """
     return 1 + (np.asarray(count) > 16) * support
 
 
 def mask_words(neurons: Any, limit: Any, *, support: bool = False) -> Ints:
-    """32-bit words of mask bits per sample on a tile that holds `neurons`, the fullest tile of its population."""
+    """32-bit words of mask bits per sample on a tile with `neurons`, the fullest tile of its population."""
     n = np.asarray(neurons, dtype=np.int64)
     found: Ints = mask_units(n, limit) * mask_unit(ceil_div(n, np.maximum(column_groups(n, limit), 1)), support=support)
     return found
 
 
 def split(total: int, parts: int) -> Iterator[tuple[int, int]]:
-    """Cut ``[0, total)`` into `parts` contiguous (first, count), the larger ones first."""
+    """Cut ``[0, total)`` into `parts` contiguous parts, the larger ones first; yield the start and the length of each."""
     size, larger = divmod(total, parts)
     first = 0
     for part in range(parts):
@@ -88,9 +88,9 @@ def split(total: int, parts: int) -> Iterator[tuple[int, int]]:
 
 
 def split_samples(total: int, parts: int, *, paired: bool = True) -> Iterator[tuple[int, int]]:
-    """Cut the samples of a tile into `parts`: in pairs (one aligned load), if their number is even and no part stays empty.
+    """Cut the samples of a tile into `parts`: in pairs (one aligned load), if their number is even and no part is empty.
 
-    Without `paired`, in pairs only if that makes no part larger either.
+    Without `paired`, samples are cut in pairs only if that makes no part larger.
     """
     step = int(sample_step(total, parts, paired=paired))
     for first, count in split(total // step, parts):

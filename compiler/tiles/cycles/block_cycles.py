@@ -42,15 +42,15 @@ def block_cycles(
     problem, layer
         The mapping problem, and the population.
     cut
-        How the tile's neurons and samples are cut.
+        The cut of the tile's neurons and samples.
     neurons, samples
         Neurons and samples of the tile, numbers or arrays.
     part
         One of :data:`PARTS`.
     holdings
-        Sizes of the tables of indexed connections there; estimated by default.
+        Sizes of the tables of indexed connections on the tile; estimated by default.
     even
-        Assume that every sample sees the mean.
+        Use the mean number of events for every sample.
     """
     n = np.asarray(neurons, dtype=np.int64)
     columns = ceil_div(n, np.maximum(column_groups(n, cut.columns), 1))
@@ -69,7 +69,7 @@ def block_cycles(
 
 @dataclass(frozen=True)
 class WindowContents:
-    """Contents of the windows of a block's connections for a sample: spikes, and entries of backward windows."""
+    """Contents of the windows of a block's connections, per sample: spikes, and entries of backward windows."""
 
     events: Callable[[Link], Any]
     entries: Callable[[Link], Any]
@@ -78,7 +78,7 @@ class WindowContents:
 
 
 def expected(problem: MappingProblem) -> WindowContents:
-    """Return the means."""
+    """Return the mean contents."""
     events = problem.window_events
     return WindowContents(
         events, lambda link: problem.support_events(problem.bus[problem.bus_of[link.id]]), lambda link: keys_passed(events(link))
@@ -86,7 +86,7 @@ def expected(problem: MappingProblem) -> WindowContents:
 
 
 def busiest(problem: MappingProblem, part: str, samples: Any) -> WindowContents:
-    """Return the events of the slowest of all blocks with a given number of samples."""
+    """Return the contents for the slowest of all blocks with `samples` samples."""
 
     def events(link: Link) -> Any:
         bus = problem.bus[problem.bus_of[link.id]]
@@ -101,9 +101,9 @@ def busiest(problem: MappingProblem, part: str, samples: Any) -> WindowContents:
 def shape_cycles(
     problem: MappingProblem, layer: Layer, shape: BlockShape, samples: Any, part: str, holdings: Holdings, contents: WindowContents
 ) -> Any:
-    """Worker cycles of a block with some of the tile's `samples`, including the start of its vertex; `holdings` describes the tile.
+    """Worker cycles of a block with some of the tile's `samples`, with the start of its vertex; `holdings` gives the tile's table sizes.
 
-    Backward, without its own neurons in returning windows.
+    Backward, the search for the block's own neurons in returning windows is not included.
     """
     found = problem.target.vertex_start_cycles + problem.costs[f"{part}.{layer.id}"].start
     for run in block_runs(problem, layer, shape, samples, part, holdings, contents):
@@ -115,7 +115,7 @@ def shape_cycles(
 
 
 class BlockRun(NamedTuple):
-    """Loops of a block with their amounts, and the connection that they belong to; `alone` are those of tiles with one sample."""
+    """Loops of a block with their amounts and their connection; `alone` are the loops on a tile with one sample."""
 
     link: Link | None
     amounts: dict[str, Any]
@@ -142,12 +142,12 @@ def block_runs(
 
 
 def read_links(layer: Layer, part: str) -> list[Link]:
-    """Connections whose windows a block reads: all forward; backward those with :attr:`Link.read_backward`."""
+    """Connections whose windows a block reads: all in the forward pass; backward those with :attr:`Link.read_backward`."""
     return [link for link in layer.incoming if part == "forward" or link.read_backward]
 
 
 def _amounts(problem: MappingProblem, link: Link, shape: BlockShape, holdings: Holdings, contents: WindowContents) -> dict[str, Any]:
-    """Amounts of a connection that a block reads."""
+    """Amounts of a connection into a block."""
     if link.indexed is not None:
         held, events = holdings(link.indexed, "target").largest, contents.events(link) if link.events else 0.0
         passed = contents.passed(link) if link.events else 0.0
@@ -158,17 +158,17 @@ def _amounts(problem: MappingProblem, link: Link, shape: BlockShape, holdings: H
 
 
 def _source_amounts(link: Link, shape: BlockShape, of_tile: Any, holdings: Holdings) -> dict[str, Any]:
-    """Amounts of a connection out of a block with some of the `of_tile` samples that its tile has."""
+    """Amounts of a connection out of a block; its tile has `of_tile` samples."""
     if link.indexed is not None:
         return source_amounts(link, holdings(link.indexed, "source").largest, shape.columns, shape.samples)
     return {"outputs": link.outputs, "unaligned": np.asarray(of_tile) % 2 | shape.odd} if link.dense else {}
 
 
 def step_cycles(problem: MappingProblem, layer: Layer, cut: AnyCut, neurons: Ints, *, even: bool = False) -> Floats:
-    """Tile cycles of one time step, a row for each part of it; placement balances these.
+    """Tile cycles of one time step, one row for each of its parts; placement balances these.
 
-    Rows: forward, backward, source gradients (computing and receiving), and the update's share of a step; of several cuts [rows, cuts,
-    neurons].
+    Rows: forward, backward, source gradients (computing and receiving), and the step's share of the update. For :class:`Cuts`, the result
+    is [rows, cuts, neurons].
     `even` as in :func:`block_cycles`.
     """
     samples = cut.samples(problem.batch)
@@ -184,7 +184,7 @@ def step_cycles(problem: MappingProblem, layer: Layer, cut: AnyCut, neurons: Int
 
 
 def _received(problem: MappingProblem, layer: Layer, samples: Any) -> dict[str, Any]:
-    """Cycles of the exchange before each part, without fragments."""
+    """Exchange cycles before each part, without fragments."""
     rate = problem.target.exchange_bytes_per_cycle
     windows = sum(samples * bus.window_bytes for bus in problem.buses_into(layer)) / rate
     read = problem.whole_deltas_into(layer)
@@ -195,7 +195,7 @@ def _received(problem: MappingProblem, layer: Layer, samples: Any) -> dict[str, 
 
 
 def _update(problem: MappingProblem, layer: Layer, cut: AnyCut, neurons: Ints) -> Floats:
-    """Private gradients are summed, shares travel between replicas and are updated; one update serves all steps."""
+    """Cycles of the update per iteration: sum private gradients, exchange shares between replicas, and update them."""
     learned = sum(learned_elements(layer).values()) if problem.training else 0
     elements = learned * neurons
     shares = problem.sample_groups(neurons, cut.columns, cut.samples(problem.batch))

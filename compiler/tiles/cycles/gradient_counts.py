@@ -1,4 +1,4 @@
-"""Expected amounts that windowed input gradients add to blocks and relays."""
+"""Amounts of work that returned gradients add to blocks."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from snnc.compiler.tiles.problem import MappingProblem
 
 
 def returned_amounts(problem: MappingProblem, layer: Layer, columns: Any, samples: Any) -> dict[str, Any]:
-    """Expected amounts of a block's own neurons in all windows that return."""
+    """Expected amounts of a block's own neurons in all windows that return to it."""
     found: dict[str, Any] = {"windows": 0, "searches": 0.0, "own": 0.0}
     for bus in problem.returned_buses(layer):
         support = problem.support_events(bus)

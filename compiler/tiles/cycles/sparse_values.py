@@ -1,4 +1,4 @@
-"""Mostly zero values: sums and averages of spikes, which dense connections read in pairs, skipping pairs of zeros."""
+"""Mostly zero values: sums and averages of spikes, which dense connections read in pairs to skip pairs of zeros."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from snnc.compiler.tiles.mapped.network import Link
 from snnc.compiler.tiles.problem import MappingProblem
 
 SMALLEST: Final = 1e-12
-"""Lower bound of the probability that a spike does not occur, so that its logarithm is finite."""
+"""Lower bound on the probability that a spike does not occur, so that its logarithm is finite."""
 
 
 def nonzero_rows(problem: MappingProblem, link: Link) -> float:

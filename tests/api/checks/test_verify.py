@@ -312,7 +312,7 @@ def test_a_file_that_holds_another_network_for_these_sizes_is_refused(monkeypatc
 
 def test_more_values_than_are_kept_are_refused_before_anything_runs(monkeypatch):
     monkeypatch.setattr(other_runs, "MAX_VALUES", 1000)
-    with pytest.raises(HiddenTooLargeError, match=r"are 1,\d{3} values to compare; at most 1,000 are kept. Take fewer samples"):
+    with pytest.raises(HiddenTooLargeError, match=r"are 1,\d{3} values to compare; at most 1,000 are kept. Use fewer samples"):
         snnc.verify(MODEL, samples=6)
 
 

@@ -256,7 +256,7 @@ def test_options_of_dropping_without_effect_are_refused():
     for target, given, text in (
         ("cpu", {"capacity": 3}, "give mode='drop'"),
         ("reference", {"mode": "drop"}, "give capacity"),
-        ("cpu", {"drop": "random"}, "nothing is dropped"),
+        ("cpu", {"drop": "random"}, "no spike is dropped"),
         ("gc200", {"mode": "drop", "parts": 2}, "depend on the parts"),
         ("gc200", {"mode": "drop", "drop": "random"}, "give capacity"),
         ("poptorch", {"mode": "drop", "drop": "random"}, "give capacity"),
@@ -304,5 +304,5 @@ def test_a_project_that_drops_spikes_says_so_where_it_is_compared_or_moved(folde
     monkeypatch.setattr("snnc.checks.verifying._compared", lambda *_: None)
     with pytest.warns(UserWarning, match="sends all of them"):
         snnc.verify("drops")
-    with pytest.warns(UserWarning, match="all are sent"):
+    with pytest.warns(UserWarning, match="all spikes are sent"):
         session_for(Path("drops"), {"input": np.zeros((STEPS, 2, 12), np.float32)}, target="reference").close()

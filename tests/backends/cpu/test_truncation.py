@@ -113,6 +113,6 @@ def test_the_option_reaches_the_program_and_other_targets_refuse_it():
 
 def test_programs_that_cannot_cut_gradients_are_not_emitted(tmp_path):
     program = lower(recurrent(np.random.default_rng(3)), loss=parse_loss("ce_count"), optimizer=SGD(1e-2), steps=STEPS, truncate=4)
-    with pytest.raises(UnsupportedOnPoplarError, match="cuts gradients every 4 steps"):
+    with pytest.raises(UnsupportedOnPoplarError, match="truncates gradients after 4 steps"):
         emit_poplar(program, make_plan(program, machine(20), steps=STEPS, batch=BATCH), tmp_path / "poplar")
     assert not list(tmp_path.iterdir())

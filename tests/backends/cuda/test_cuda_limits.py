@@ -42,11 +42,12 @@ def wide(random, inputs=1500, hidden=150):
     return as_graph(net)
 
 
+@pytest.mark.representative("0-lowest", "1-random")
 @pytest.mark.parametrize("policy", ["lowest", "random"])
 @pytest.mark.parametrize("clusters", [0, 1])
 def test_wide_rows_and_clusters_of_blocks_drop_the_same_spikes(policy, clusters):
     program = program_of(wide, SpikeLimit(40, policy, seed=5), WINDOW)
-    with cuda_projects.opened(program, flags=("-O1",)) as engine:
+    with cuda_projects.opened(program) as engine:
         engine._setting("clusters", clusters)
         assert same_training(engine, program, updates=2, steps=4, batch=2) > 50
         assert ("clusters of 8 blocks" in str(engine.profile())) == (clusters == 1)

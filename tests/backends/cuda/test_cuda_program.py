@@ -7,11 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from cpu_projects import assert_same_records, data
-from cuda_projects import QUICK, opened, program_of
+from cuda_projects import opened, program_of
 from nets import delayed, dense
 from wide import examples
 
 import snnc
+from snnc.backends.cuda import build as cuda_build
 from snnc.backends.cuda import device
 from snnc.backends.cuda.build import build_cuda, build_host_check, nvcc, read_resources, resources
 from snnc.backends.cuda.emit import emit_cuda
@@ -200,7 +201,7 @@ def test_inputs_in_device_memory_are_read_where_they_are(kind):
 
 def test_a_sequence_that_the_device_cannot_hold_is_refused_before_it_is_taken(tmp_path):
     folder = emit_cuda(program_of("recurrent"), tmp_path / "project")
-    engine = CudaEngine(build_host_check(folder, QUICK), folder, device_memory=1 << 20)
+    engine = CudaEngine(build_host_check(folder), folder, device_memory=1 << 20)
     much = np.broadcast_to(np.zeros(1, np.float32), (1 << 12, 1 << 10, 6))
     with pytest.raises(MemoryNeededError, match=r"the device has 0\.0 GiB"):
         engine.forward({"x0": much}, {})
@@ -310,11 +311,13 @@ def test_what_the_assembler_says_is_read():
 
 
 @pytest.mark.parametrize("architecture", ["sm_90", *(pytest.param(one, marks=pytest.mark.wide) for one in ("sm_75", "sm_80", "sm_100"))])
-def test_nvcc_compiles_the_program_without_spills(tmp_path, architecture):
+def test_nvcc_compiles_the_program_without_spills(tmp_path, architecture, monkeypatch):
+    """Unless all cases run, only the network's own source is compiled: the others are the same in every project, and take a minute."""
     try:
         nvcc()
     except NvccMissingError as error:
         pytest.skip(str(error))
+    monkeypatch.setattr(cuda_build, "SOURCES", examples((cuda_build.OWN,), cuda_build.SOURCES))
     folder = emit_cuda(program_of("recurrent"), tmp_path / "project")
     kernels = resources(build_cuda(folder, architecture))
     names = " ".join(k.name for k in kernels)

@@ -202,7 +202,7 @@ def test_the_package_is_a_layer_of_a_larger_model():
         assert found == pytest.approx(float(wanted.detach()), rel=1e-5)
         assert torch.allclose(model.head.weight, head.weight - 0.05 * head.weight.grad, rtol=1e-4, atol=1e-6)
         assert {n for n, p in model.named_parameters() if not torch.equal(p, before[n])} == {n for n, _ in model.named_parameters()}
-        for wrong, message in ((Model(2), "3 IPUs; their number must be a power of two"), (Model(1, marked=False), "marks no loss")):
+        for wrong, message in ((Model(2), "3 IPUs; the number must be a power of two"), (Model(1, marked=False), "marks no loss")):
             with pytest.raises(poptorch.Error, match=message):
                 poptorch.trainingModel(wrong, options, torch.optim.SGD(wrong.parameters(), lr=0.1))(*given)
 

@@ -55,7 +55,7 @@ FAULTS = [
     (
         lambda net, n: net.connect(n.x, n.flat, snnc.Sparse(density=0.5, init=snnc.Orthogonal())),
         errors.InitialiserError,
-        "complete matrices",
+        "draws matrices",
     ),
     (lambda net, n: net.connect(n.x, n.flat, snnc.Dense(seed=-1)), errors.InitialiserError, "-1"),
     (lambda net, n: net.connect(n.x, n.flat, snnc.Dense(init=snnc.Uniform(2, np.inf))), errors.InitialiserError, "cannot be made"),

@@ -113,7 +113,7 @@ def test_rules_that_do_not_fit_are_refused(tmp_path):
     with pytest.raises(DetachError, match=r"SNNC-E270: detach='some' is unknown; choose one of 'reset', 'none', 'all'"):
         snnc.load(path, detach="some")
     network = snnc.Sequential(4, snnc.Dense(3), snnc.LIF())
-    with pytest.raises(DetachError, match=r"SNNC-E270: detach is 'none' \(--detach\), for model files; the network"):
+    with pytest.raises(DetachError, match=r"SNNC-E270: detach is 'none' \(--detach\), but the network"):
         snnc.compile(network, detach="none")
 
 

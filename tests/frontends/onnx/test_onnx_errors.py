@@ -146,7 +146,7 @@ def test_an_operator_that_is_not_read(tmp_path):
 def test_a_transposed_convolution_of_a_given_size_is_not_read_yet(tmp_path):
     f = File()
     f("ConvTranspose", "x", np.ones((2, 2, 1)), output_shape=[3])
-    refused(saved(f, tmp_path), errors.NotYetError, "not read yet")
+    refused(saved(f, tmp_path), errors.NotYetError, "not supported yet")
 
 
 @pytest.mark.parametrize(
@@ -248,7 +248,7 @@ def test_a_readout_that_is_no_summary(tmp_path):
     unrolled(f, lambda t: t)
     f.nodes[-1].output[0] = "stack"
     f("Relu", f("ReduceMax", "stack", axes=[0], keepdims=0))
-    refused(saved(f, tmp_path), errors.ReadoutError, "computes further with the max over the steps")
+    refused(saved(f, tmp_path), errors.ReadoutError, "applies further operations to the max over the steps")
 
 
 def test_a_readout_over_the_samples_of_a_batch(tmp_path):
