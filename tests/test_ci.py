@@ -69,7 +69,7 @@ def test_containers_without_a_base_leave_nothing(tmp_path):
 
 def test_the_oldest_packages_need_the_oldest_python(tmp_path):
     for name in ("python3", "python3.11"):
-        stand_in(tmp_path / "bin", name, "exit 1")
+        path = stand_in(tmp_path / "bin", name, "exit 1")
     done = script(CI / "oldest", PATH=path, PYTHON="")
     assert done.returncode == 3
     assert "there is no Python 3.11" in done.stderr
