@@ -56,6 +56,17 @@ def test_a_root_that_cannot_be_made_leaves_nothing(tmp_path):
     assert [p.name for p in tmp_path.iterdir()] == ["bin"]
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="containers are only built by root")
+def test_containers_without_a_base_leave_nothing(tmp_path):
+    for name in ("podman", "runc", "debootstrap"):
+        stand_in(tmp_path / "bin", name, "exit 1")
+    done = script(CI / "containers", "cpu", PATH=stand_in(tmp_path / "bin", "unshare", "exit 1"), TMPDIR=str(tmp_path))
+    assert (done.returncode, done.stdout) == (3, "")
+    assert "cannot be pulled here" in done.stderr
+    assert "debootstrap trixie failed" in done.stderr
+    assert [p.name for p in tmp_path.iterdir()] == ["bin"]
+
+
 def test_the_oldest_packages_need_the_oldest_python(tmp_path):
     for name in ("python3", "python3.11"):
         path = stand_in(tmp_path / "bin", name, "exit 1")

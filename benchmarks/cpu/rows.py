@@ -17,6 +17,11 @@ WIDTH: Final = 128
 """Width of a table in columns, by default."""
 
 
+def mebibytes(megabytes: float) -> float:
+    """Convert a row's megabytes, 10^6 bytes, to MiB."""
+    return megabytes * 1e6 / 2**20
+
+
 def row(workload: Workload, runner: EngineProcess, first: WholeStep, cosine: float) -> dict[str, Any]:
     """Return the row of an engine.
 

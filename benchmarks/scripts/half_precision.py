@@ -139,7 +139,7 @@ def size_table(machine: str, inputs: int, hidden: int) -> str:
     Each column of bytes has the sum over all tiles in the superstep in which this sum is largest.
     """
     head = ("weights", "optimiser", "gradients", "history")
-    lines = [f"| | T | {' | '.join(f'{name} kB' for name in head)} | all kB | fullest tile kB | ms per batch |", "|---|---|" + "---|" * 7]
+    lines = [f"| | T | {' | '.join(f'{name} KiB' for name in head)} | all KiB | fullest tile KiB | ms per batch |", "|---|---|" + "---|" * 7]
     random = np.random.default_rng(0)
     runs = {"float32": Way(), "weights": Way(HalfNumbers("nearest"))}
     for trains, steps, ways in ((True, 1, WAYS), (True, 25, WAYS), (False, 25, runs)):
@@ -147,8 +147,8 @@ def size_table(machine: str, inputs: int, hidden: int) -> str:
         for name, way in ways.items():
             plan = plan_of(steps, way, x, trains=trains, hidden=hidden, machine=machine)
             when = max(plan.memory_over_time, key=lambda moment: sum(moment.all_tiles.values()))
-            kinds = " | ".join(f"{max(moment.all_tiles[kind] for moment in plan.memory_over_time) / 1000:,.0f}" for kind in head)
-            tiles = f"{sum(when.all_tiles.values()) / 1000:,.0f} | {max(plan.tile_memory) / 1000:.1f}"
+            kinds = " | ".join(f"{max(moment.all_tiles[kind] for moment in plan.memory_over_time) / 1024:,.0f}" for kind in head)
+            tiles = f"{sum(when.all_tiles.values()) / 1024:,.0f} | {max(plan.tile_memory) / 1024:.1f}"
             milliseconds = plan.cycles / plan.target.clock_hz * 1e3
             lines.append(f"| {'training' if trains else 'run'}, {name} | {steps} | {kinds} | {tiles} | {milliseconds:.4f} |")
     return "\n".join(lines)

@@ -70,7 +70,7 @@ def main() -> None:
             wall = f"median {statistics.median(values):.3f} s a step, {min(values):.3f} to {max(values):.3f}"
             print(f"{name:10} {wall}; {statistics.median(processor[name]):.3f} s of processors")
         print(f"largest difference: loss {worst_loss:.1e}, a gradient {worst_gradient:.1e} (norm of difference over norm)")
-        print(f"peak memory {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MB (both engines in this process)")
+        print(f"peak memory {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MiB (both engines in this process)")
         predicted, first, last = machine.plan.cycles, cycles[0], cycles[-1]
         print(f"cycles of the first step: predicted {predicted:,.0f}, emulated {first:,} ({predicted / first - 1:+.1%})")
         print(f"cycles of the last step, with the activity that training led to: emulated {last:,}")

@@ -75,7 +75,7 @@ FIGURE: Final = Figure(
     "the IPU and measured for the GPU; the IPU's share includes its machine, the GPU's excludes its host. Products: published energies of "
     "32-bit additions, multiplications and accesses to small memories at 45 nm times the products of dense connections, without neurons, "
     "optimiser and moved data. Processor: the products of spikes with the energy of instructions (eight products share one), of a cache of "
-    "1 MB and of main memory for the past and the optimiser. Chips of newer processes take less: these are no bound for them.",
+    "1 MiB and of main memory for the past and the optimiser. Chips of newer processes take less: these are no bound for them.",
     "network",
     "joules a training step",
     rows,
