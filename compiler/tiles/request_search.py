@@ -83,6 +83,8 @@ def _without_packing(request: MappingRequest, strategy: str, placer: Placer | No
         return found
     rerun: list[Search] = []
     for way in request.streaming_choices():
+        if all(search.too_big_after_sequence for search in rerun or found):
+            break
         if _histories_pay(rerun) if way == "history" else not any_fits(rerun):
             rerun += _in_segments(replace(request, streamed=way), way, placer, quick=quick)
     return _fastest_way(rerun) or rerun or found

@@ -52,6 +52,17 @@ class Ownership:
         return self.indexed.map.reordered
 
     @cached_property
+    def target_pieces(self) -> tuple[Ints, Ints, Ints, Ints]:
+        """See :meth:`_pieces`."""
+        return self._pieces("target", self.target)
+
+    @cached_property
+    def source_pieces(self) -> tuple[Ints, Ints, Ints, Ints]:
+        """See :meth:`_pieces`."""
+        assert self.source is not None
+        return self._pieces("source", self.source)
+
+    @cached_property
     def target_uses(self) -> tuple[Ints, Ints, Ints]:
         """See :meth:`uses`."""
         return self._uses("target", self.target)
@@ -81,7 +92,7 @@ class Ownership:
         tile, owner, _ = uses
         where, home = self.target if side == "target" else self.source, self.owners.tile[owner]
         assert where is not None
-        group, _, first, elements = self._pieces(side, where)
+        group, _, first, elements = self.target_pieces if side == "target" else self.source_pieces
         if single is None:
             # Float16 weights of an owner fill whole words, and biases are in another array.
             apart = self.halves[owner[:-1]] & (~self.halves[owner[1:]] | (self.owners.count[owner[:-1]] % 2 == 1))
@@ -105,7 +116,7 @@ class Ownership:
         return group[piece], owner, begin, np.minimum((used.first + used.count)[piece], last) - begin
 
     def _uses(self, side: Side, where: TileRange) -> tuple[Ints, Ints, Ints]:
-        group, owner, _, elements = self._pieces(side, where)
+        group, owner, _, elements = self.target_pieces if side == "target" else self.source_pieces
         return group_tiles(where)[group], owner, elements
 
 

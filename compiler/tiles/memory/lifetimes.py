@@ -20,16 +20,18 @@ LiveBytes: TypeAlias = Mapping[tuple[str, str], Any]
 FORWARD, FORWARD_NEURONS = "forward", "forward: neurons"
 SCORES, LOSS = "loss: scores", "loss"
 AGAIN, AGAIN_NEURONS = "recompute", "recompute: neurons"
-BACKWARD, BACKWARD_NEURONS = "backward", "backward: neurons"
+BACKWARD, BACKWARD_NEURONS, REDUCTION = "backward", "backward: neurons", "backward: reduction"
 PRIVATE_SUMS, SHARED_SUMS, OPTIMISER = "update: private gradients", "update: shared gradients", "update: optimiser"
 REPLICAS, NUMBERS = "update: replicas", "update: shared numbers"
 PACKED, COPIES = "update: weight rows packed", "update: weight copies"
 
 _INFERENCE: Final = (FORWARD, FORWARD_NEURONS)
 _AGAIN: Final = (AGAIN, AGAIN_NEURONS)
-_BACK: Final = (*_AGAIN, BACKWARD, BACKWARD_NEURONS)
-_SEQUENCE: Final = (*_INFERENCE, SCORES, LOSS, *_BACK)
-STAGES: Final = (*_SEQUENCE, PRIVATE_SUMS, SHARED_SUMS, OPTIMISER, REPLICAS, NUMBERS, PACKED, COPIES)
+_SHOWN: Final = (BACKWARD, BACKWARD_NEURONS)
+_BACK: Final = (*_AGAIN, *_SHOWN, REDUCTION)
+SEQUENCE: Final = (*_INFERENCE, SCORES, LOSS, *_BACK)
+"""The stages before the update."""
+STAGES: Final = (*SEQUENCE, PRIVATE_SUMS, SHARED_SUMS, OPTIMISER, REPLICAS, NUMBERS, PACKED, COPIES)
 """The stages of a training step, in order; the supersteps of a stage have the same live data."""
 
 LIVES: Final[Mapping[str, frozenset[str]]] = MappingProxyType(
@@ -37,9 +39,10 @@ LIVES: Final[Mapping[str, frozenset[str]]] = MappingProxyType(
         name: frozenset(stages)
         for name, stages in {
             "always": STAGES,
-            "sequence": _SEQUENCE,
+            "sequence": SEQUENCE,
             "forward": (*_INFERENCE, *_AGAIN),
-            "windows": (*_INFERENCE, *_BACK),
+            "windows": (*_INFERENCE, *_AGAIN, *_SHOWN),
+            "gradient windows": _SHOWN,
             "currents": (FORWARD_NEURONS, AGAIN_NEURONS),
             "scores": (SCORES, LOSS),
             "loss": (LOSS,),
@@ -51,8 +54,8 @@ LIVES: Final[Mapping[str, frozenset[str]]] = MappingProxyType(
             "sums of shared gradients": (SHARED_SUMS, OPTIMISER),
             "gradients": (*_BACK, PRIVATE_SUMS, SHARED_SUMS, OPTIMISER),
             "packed rows": (PACKED, COPIES),
-            "copies of weights": (*_SEQUENCE, COPIES),
-            "copies of numbers": (*_SEQUENCE, NUMBERS, PACKED, COPIES),
+            "copies of weights": (*SEQUENCE, COPIES),
+            "copies of numbers": (*SEQUENCE, NUMBERS, PACKED, COPIES),
             "copies read forward": (*_INFERENCE, NUMBERS, PACKED, COPIES),
         }.items()
     }

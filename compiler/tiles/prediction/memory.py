@@ -20,7 +20,7 @@ from snnc.compiler.tiles.gradients.norm import norm_bytes, squared_shares
 from snnc.compiler.tiles.gradients.packing import packings
 from snnc.compiler.tiles.mapped.network import Layer
 from snnc.compiler.tiles.memory.block_memory import CategoryAndLife, block_bytes, estimated_bytes, most_bytes
-from snnc.compiler.tiles.memory.lifetimes import LIVES, by_stage, stage_of
+from snnc.compiler.tiles.memory.lifetimes import LIVES, SEQUENCE, by_stage, stage_of
 from snnc.compiler.tiles.prediction.codelet_bytes import codelet_bytes
 from snnc.compiler.tiles.prediction.training_step import fragments_without_runs
 from snnc.compiler.tiles.prediction.vertex_memory import constant_bytes
@@ -29,6 +29,8 @@ from snnc.compiler.tiles.schedule.window_test import ROOT, level_reads
 from snnc.compiler.tiles.supersteps.superstep import SuperstepDraft
 
 CATEGORIES: Final = ("weights", "tables", "optimiser", "gradients", "history", "relays", "records", "exchange", "vertices", "code")
+OF_SEQUENCE: Final = ("history", "relays", "records")
+"""Categories that segments make smaller."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,6 +69,15 @@ class MemoryUse:
     def largest(self) -> int:
         """Bytes of the fullest tile."""
         return int(self.peaks.max())
+
+    @property
+    def of_update(self) -> int:
+        """Bytes of the fullest tile in the update, without those of a sequence: segments of any length leave them as they are."""
+        update = [stage not in SEQUENCE for stage in self.stages]
+        if not any(update):
+            return 0
+        kept = sum((size for (name, life), size in self.held.items() if name in OF_SEQUENCE and life == "always"), start=np.int64(0))
+        return int((self.over_time[update] - kept).max())
 
     @property
     def tile(self) -> int:
@@ -139,7 +150,7 @@ def memory_of(layout: Layout, steps: Sequence[SuperstepDraft]) -> MemoryUse:
     used[losses] = True
     for life, each in _loss_bytes(problem).items():
         add(("records", life), losses, np.full(len(losses), each))
-    fragments = np.sum([traffic.fragments for step in steps for traffic in (step.traffic, *step.after)], axis=0)
+    fragments = np.sum([traffic.fragments for step in steps if not step.again for traffic in (step.traffic, *step.after)], axis=0)
     fragments = fragments + sum(step.row.fragments for step in steps if step.row is not None)
     fragments = fragments + fragments_without_runs(layout)
     code, vertices = codelet_bytes(layout)

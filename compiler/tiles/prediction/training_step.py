@@ -171,13 +171,16 @@ def _recompute_steps(layout: Layout) -> tuple[SuperstepDraft, ...]:
     if not runs:
         return ()
     relays, neurons = relay_load(layout, "masks", runs), block_load(layout, runs)
-    return (
-        *_counter_copies(layout),
-        _boundary_step(layout, "recompute: restore", "recompute", problem.segments.number),
+    forward = (
         SuperstepDraft("recompute: relays", "recompute", runs, relays, with_clock(layout, masks_to_relays(layout), relays.tiles)),
         *_joined_windows(layout, runs, "recompute"),
         *_overflow_test(layout, "recompute", runs),
         SuperstepDraft("recompute: neurons", "recompute", runs, neurons, with_clock(layout, windows_to_blocks(layout), neurons.tiles)),
+    )
+    return (
+        *_counter_copies(layout),
+        _boundary_step(layout, "recompute: restore", "recompute", problem.segments.number),
+        *(replace(step, again=True) for step in forward),
     )
 
 

@@ -112,7 +112,7 @@ def store_lives(
         "sequence": sequence_bytes(source, buses, steps, mode, windowed, bits),
         "forward": 4 * source.width + 2 * COUNT_BYTES if source.kind == "spikes" and not source.external else 0,
         "windows": sum(bus.window_bytes for bus in mine),
-        "backward": sum(bus.support_bytes + bus.returned_bytes for bus in mine if bus.id in windowed),
+        "gradient windows": sum(bus.support_bytes + bus.returned_bytes for bus in mine if bus.id in windowed),
     }
 
 

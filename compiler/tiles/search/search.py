@@ -90,6 +90,8 @@ class Search:
         self.best: Priced | None = None
         self.priced = 0
         self.misfit: tuple[int, Layout, MemoryUse] | None = None
+        self._update_bytes = math.inf
+        """Bytes that the update needs in the placement that did not fit and needs least for it."""
         self._estimates: list[Priced] = []
         self._prices: dict[object, Priced | None] = {}
         self._exact: dict[int, Priced | None] = {}
@@ -107,6 +109,14 @@ class Search:
         """Return the predicted cycles of a training step with the best placement; infinite without one."""
         return math.inf if self.best is None else self.best.cycles
 
+    @property
+    def too_big_after_sequence(self) -> bool:
+        """Whether no placement fits because of the update alone, so that segments do not help.
+
+        Segments leave room for more neurons on a tile, but their gradients and weights need more fragments, and so more code in the update.
+        """
+        return self.misfit is not None and self.best is None and self._update_bytes > self.problem.target.tile_bytes
+
     def price(self, placement: Placement, *, local_relays: bool) -> Priced | None:
         """Lay out and price one placement, with a cache; None if it does not fit."""
         self.priced += 1
@@ -120,6 +130,7 @@ class Search:
         known = bytes_before_pricing(layout)
         if known > self.problem.target.tile_bytes:
             if known >= self._least_known:
+                self._update_bytes = 0.0  # not known
                 return None
             self._least_known = known
         return self._priced(replace(layout, exact=False) if self.problem.network.indexed else layout)
@@ -130,6 +141,7 @@ class Search:
         memory = memory_of(layout, found)
         largest = memory.largest
         if largest > self.problem.target.tile_bytes:
+            self._update_bytes = min(self._update_bytes, memory.of_update)
             if self.misfit is None or largest < self.misfit[0]:
                 self.misfit = largest, layout, memory
             return None

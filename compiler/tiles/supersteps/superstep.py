@@ -27,6 +27,8 @@ class SuperstepDraft:
     """Number of loop decisions that depend on its result."""
     row: RowCopy | None = None
     """Copies of the superstep from or to streaming memory."""
+    again: bool = False
+    """Whether it runs an earlier superstep once more; that has the code of its exchange."""
 
     @property
     def executed(self) -> bool:
