@@ -76,15 +76,20 @@ std::string profilePath(const OptionFlags &options) {
   return (options.contains("autoReport.directory") ? options.at("autoReport.directory") : std::string(".")) + "/profile.json";
 }
 
-/// Writes the profile and makes its folder. A destructor calls it: what fails is a warning.
+/// Writes the profile and makes its folder; for the autoReport options also by the name that Poplar gives it. A destructor calls it: what
+/// fails is a warning.
 void writeProfile(EngineData &engine) {
   const std::filesystem::path path = engine.profilePath;
   std::error_code failed;
   if (path.has_parent_path())
     std::filesystem::create_directories(path.parent_path(), failed);
   std::ofstream file(path);
-  if (!(file << collectProfile(engine).toJson() << "\n"))
+  if (!(file << collectProfile(engine).toJson() << "\n" << std::flush)) {
     std::cerr << "warning: the profile could not be written to " << path.string() << "\n";
+    return;
+  }
+  if (!std::getenv("SNNC_PROFILE"))
+    std::filesystem::copy_file(path, path.parent_path() / "profile.pop", std::filesystem::copy_options::overwrite_existing, failed);
 }
 
 std::unique_ptr<EngineData> makeEngine(const std::shared_ptr<GraphData> &graph, ArrayRef<program::Program> programs, bool lenient) {

@@ -86,4 +86,7 @@ def test_every_replica_sends_a_row_to_every_other(cases):
 def test_the_folder_of_reports_is_made(cases, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     cases.run("documented", "report")
-    assert (tmp_path / "made/here/profile.json").stat().st_size > 0
+    profile = (tmp_path / "made/here/profile.json").read_text()
+    assert profile
+    # By the name that programs give to pva::openReport.
+    assert (tmp_path / "made/here/profile.pop").read_text() == profile

@@ -44,7 +44,7 @@ def test_reports_of_executions_list_what_ran_and_when(cases):
     # A round is a stream, a compute set, a copy and the compute set again; two rounds and the compute set once more.
     assert lines[0] == "once:9 again:9 1 1 1"
     # In their order, none before the one before it: two rounds of two runs.
-    assert lines[1].split() == ["stage1111", "stream111", "stage2111", "move111"] * 4
+    assert lines[1].split() == ["stage11111", "stream0111", "stage21111", "move1111"] * 4
     assert lines[2:] == ["1 stage2 work", "0 0"]
 
 

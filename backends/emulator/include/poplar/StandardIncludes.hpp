@@ -12,6 +12,7 @@
 #include <fstream>
 #include <functional>
 #include <initializer_list>
+#include <iomanip>
 #include <iterator>
 #include <limits>
 #include <map>

@@ -127,6 +127,10 @@ public:
   const std::shared_ptr<Program> &program() const { return program_; }
   unsigned tile() const { return tile_; }
   bool isStreamCopy() const { return program_->type() == Program::Type::StreamCopyMid; }
+  bool isCommon() const { return !isStreamCopy(); }
+  /// A trace has room for every block, and needs none to be written out.
+  bool isOverflow() const { return false; }
+  bool isBlockFlush() const { return false; }
 
   std::uint64_t from_ = 0, to_ = 0;
   std::shared_ptr<Program> program_;

@@ -423,7 +423,7 @@ void execution() {
   line(cycles <= std::uint64_t(profile.cycles) && cycles > 0, busy == std::uint64_t(profile.computeCycles[1]), all == busy);
   std::uint64_t before = 0;
   for (const pva::Block &block : report.execution().blocks(1)) {
-    std::cout << (block.isStreamCopy() ? "stream" : block.program()->name()) << (block.cyclesFrom() >= before) << (block.cyclesTo() >= block.cyclesFrom())
+    std::cout << (block.isStreamCopy() ? "stream" : block.program()->name()) << block.isCommon() << (block.cyclesFrom() >= before) << (block.cyclesTo() >= block.cyclesFrom())
               << block.tile() << " ";
     before = block.cyclesFrom();
   }
