@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import waiting  # noqa: F401 - before any import of NumPy
+from host_flags import FLAGS
 from hypothesis import settings
 from lacking import pytest_make_collect_report  # noqa: F401
 from quick import BUDGET, Budget, Quick, Seconds
@@ -80,6 +81,7 @@ def _one_level(request):
         if not request.config.getoption("--wide"):
             patch.setattr(poplar_build, "SMALL_TABLES", sys.maxsize)
             patch.setattr(cuda_build, "HOST_FLAGS", tuple("-O0" if flag == "-O1" else flag for flag in cuda_build.HOST_FLAGS))
+            patch.setenv(FLAGS, " ".join(cuda_build.HOST_FLAGS))
         yield
 
 

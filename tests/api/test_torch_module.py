@@ -120,6 +120,7 @@ import numpy as np, torch
 import torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel
 sys.path[:0] = sys.argv[2].split(os.pathsep)
+import host_flags
 from test_torch_module import B, T, network
 from snnc.torch import Module
 rank = int(sys.argv[1])

@@ -110,6 +110,7 @@ def check_fields(net, layout):
     assert planned == emitted
 
 
+@pytest.mark.representative("*-one_window", "recurrent-several", "feedback-several", "learnable-several", "choosing-several", "w*-several")
 @pytest.mark.parametrize("options", [{}, {"capacity": 1, "gradients": "windowed", "gradient_capacity": 2}], ids=("one_window", "several"))
 @pytest.mark.parametrize("graph", [*NETS, pooled], ids=lambda graph: getattr(graph, "__name__", "wide"))
 def test_the_plan_counts_the_fields_of_the_emitted_vertices_of_every_network(graph, options, monkeypatch):

@@ -10,6 +10,7 @@ import signal
 import sys
 from pathlib import Path
 
+import host_flags  # noqa: F401 - before anything is built
 import numpy as np
 from ranks_cases import BATCH, CASES, SAMPLES, fitted, samples_of, session_of
 
