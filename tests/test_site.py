@@ -1,4 +1,4 @@
-"""The pages of the site: their place in the navigation, and the code on them."""
+"""The pages of the site: their position in the navigation, and their code."""
 
 import importlib
 import importlib.util

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Final
 
 from snnc.compiler.ir.graph import Graph, Population
+from snnc.compiler.passes.edit import replace_operation
 from snnc.errors import UnknownLearnableError
 
 MOST: Final = 6
@@ -37,7 +38,7 @@ def with_learnable(graph: Graph, wanted: str | Iterable[str] | None) -> Graph:
         for node, parameter in places:
             population = found.operation(node)
             assert isinstance(population, Population), "_places"
-            found.nx.nodes[node]["operation"] = replace(population, learnable=population.learnable | {parameter})
+            replace_operation(found, node, replace(population, learnable=population.learnable | {parameter}))
         chosen = ", ".join(f"{node}.{parameter}" for node, parameter in places)
         found.assumptions.append(f"Training changes {chosen}, as requested (learnable).")
     return found

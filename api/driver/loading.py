@@ -12,6 +12,7 @@ from typing import Final, TypeAlias
 from snnc.compiler.errors import SnncError
 from snnc.compiler.ir.graph import Graph, Input
 from snnc.compiler.lowering.capacities import Capacities
+from snnc.compiler.passes.edit import replace_operation
 from snnc.errors import ModelFormatError, NoTimeStepError, OptionValueError, ProjectFolderError
 from snnc.frontends.dsl.network import Network
 from snnc.options.compile_options import OPTIONS_FILE, CompileOptions, from_data
@@ -71,7 +72,7 @@ def _set_input_kind(graph: Graph, kind: str) -> None:
     if kind not in ("spikes", "values"):
         raise ModelFormatError(f"the input kind {kind!r} is unknown; it must be 'spikes' or 'values'.")
     for name, operation in list(graph.of_type(Input)):
-        graph.nx.nodes[name]["operation"] = Input(operation.shape, kind, operation.layout)  # type: ignore[arg-type]  # checked above
+        replace_operation(graph, name, Input(operation.shape, kind, operation.layout))  # type: ignore[arg-type]  # checked above
 
 
 def load_model(path: str | Path, *, dt: float | None = None, dialect: str | None = None, detach: str | None = None) -> Graph:

@@ -12,6 +12,7 @@ import numpy as np
 from snnc.backends.codegen.safetensors_file import mapped
 from snnc.backends.native.project_files import initial_values
 from snnc.compiler.ir.graph import Array, Graph
+from snnc.compiler.passes.edit import replace_operation
 from snnc.errors import ProjectFolderError
 from snnc.project.compiled import Compiled
 
@@ -45,7 +46,7 @@ def _released_graph(graph: Graph, views: Mapping[str, tuple[Array, Array]]) -> G
         by_field = {f.name: views[label] for f in fields(operation) if (label := f"{name}.{f.name}") in views}
         changes: Any = {field: view for field, (value, view) in by_field.items() if _equal(getattr(operation, field), value)}
         if changes:
-            copy.nx.nodes[name]["operation"] = replace(operation, **changes)
+            replace_operation(copy, name, replace(operation, **changes))
     return copy
 
 

@@ -18,6 +18,7 @@ from snnc.compiler.errors import SnncError
 from snnc.compiler.ir.arrays.sparse import nonzeros_of
 from snnc.compiler.ir.graph import WEIGHTED, Array, Graph, OneToOne, Population, Sparse, Weighted
 from snnc.compiler.neurons.library.batch_norm import MEAN, VARIANCE, is_batch_norm
+from snnc.compiler.passes.edit import replace_operation
 from snnc.errors import ProjectFolderError, TrainedWeightsError
 
 Trainable: TypeAlias = Weighted | Population
@@ -66,7 +67,7 @@ def read_trained(graph: Graph, folder: Path, lenient: bool = False) -> Graph:
         if not any(label.rpartition(".")[0] in graph.nx for label in values):
             raise ProjectFolderError(f"none of its layers is in the network: {', '.join(list(values)[:5]) or 'it has no layers'}.")
         for name, operation in list(graph.of_type(*WEIGHTED, Population)):
-            trained.nx.nodes[name]["operation"] = _with_values(name, operation, values)
+            replace_operation(trained, name, _with_values(name, operation, values))
     except (SessionError, ProjectFolderError) as error:
         _refuse(file, error, lenient)
         return graph

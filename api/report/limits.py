@@ -12,7 +12,6 @@ from snnc.compiler.ir.plan import Phase, Plan
 from snnc.compiler.machines.chip_links import Flows, find_routes
 from snnc.compiler.tiles.exchange.layer_traffic import StepTraffic
 from snnc.compiler.tiles.exchange.places import FREE, RELAYED, LayerPlaces
-from snnc.report.pictures.occupancy import fullest_tile
 from snnc.report.pictures.timeline import KINDS
 
 MOVED: Final[Mapping[str, str]] = {
@@ -120,7 +119,7 @@ def _exchange(plan: Plan, phase: Phase, traffic: StepTraffic, names: Mapping[str
 
 
 def _memory(plan: Plan, places: LayerPlaces, names: Mapping[str, str]) -> Limit:
-    tile = fullest_tile(plan)
+    tile = plan.fullest_tile
     size = plan.tile_memory[tile]
     name = max(plan.memory, key=lambda category: plan.memory[category][tile])
     sources = list(dict.fromkeys(names.get(b.source, b.source) for b in plan.buses if any(r.tile == tile for r in b.relays)))

@@ -12,7 +12,7 @@ from snnc.compiler.machines.chip_links import find_routes
 from snnc.report.limits import busiest_vertex
 from snnc.report.lines import chips_used, plan_lines
 from snnc.report.pictures.machine_grid import grid_of
-from snnc.report.pictures.occupancy import fullest_tile, over_time
+from snnc.report.pictures.occupancy import over_time
 from snnc.report.pictures.palette import PARTS
 from snnc.report.pictures.raster import recording_data
 from snnc.report.subject import Subject
@@ -53,7 +53,7 @@ def build_view(subject: Subject) -> dict[str, Any]:
 def facts(subject: Subject) -> dict[str, Any]:
     """Return the headline numbers; all except sizes are predictions."""
     plan = subject.plan
-    memory, tile = plan.tile_memory, fullest_tile(plan)
+    memory, tile = plan.tile_memory, plan.fullest_tile
     counted = subject.emulation.cycles if subject.emulation and subject.emulation.complete else None
     return {
         "milliseconds": plan.seconds * 1e3,
@@ -190,7 +190,7 @@ def phases(subject: Subject) -> list[dict[str, Any]]:
 
 def _memory(subject: Subject) -> list[dict[str, Any]]:
     """Return the memory categories of the fullest tile."""
-    plan, tile = subject.plan, fullest_tile(subject.plan)
+    plan, tile = subject.plan, subject.plan.fullest_tile
     return [
         {"name": name, "bytes": tiles[tile], "share": tiles[tile] / plan.target.tile_bytes, "all_tiles": sum(tiles)}
         for name, tiles in plan.memory.items()

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from snnc.compiler.ir.graph import Array, Population
-from snnc.compiler.neurons.expression import Call, Expression, symbols
+from snnc.compiler.neurons.expression import SPIKES, calls, symbols
 from snnc.compiler.neurons.neuron import NeuronModel
 from snnc.frontends.common.recognise import Facts, recognise
-
-_SPIKE_FUNCTIONS = ("spike", "spike_ge")
 
 
 @dataclass(frozen=True)
@@ -37,7 +34,7 @@ class FiringDescription:
 
 def firing(population: Population) -> FiringDescription:
     """Return how `population` fires and resets, derived from its equations."""
-    functions = {call.function for a in population.model.equations for call in _calls(a.value) if call.function in _SPIKE_FUNCTIONS}
+    functions = {call.function for a in population.model.equations for call in calls(a.value) if call.function in SPIKES}
     if not functions:
         return FiringDescription(None)
     fires = {
@@ -76,7 +73,7 @@ def _format_values(value: Array | None) -> str:
 
 
 def _describe_gradient(population: Population) -> str:
-    detached = any(c.function == "detach" for a in population.model.equations for c in _calls(a.value))
+    detached = any(c.function == "detach" for a in population.model.equations for c in calls(a.value))
     return "gradients do not flow through it" if detached else "gradients flow through it"
 
 
@@ -90,7 +87,7 @@ def _immediate_resets(model: NeuronModel) -> list[bool]:
     immediate: list[bool] = []
     for equation in model.equations:
         names = set(symbols(equation.value))
-        spikes = {bool(current & set(symbols(call))) for call in _calls(equation.value) if call.function in _SPIKE_FUNCTIONS}
+        spikes = {bool(current & set(symbols(call))) for call in calls(equation.value) if call.function in SPIKES}
         for name in names:
             spikes |= spikes_in.get(name, set())
         spikes_in[equation.target] = spikes
@@ -101,10 +98,3 @@ def _immediate_resets(model: NeuronModel) -> list[bool]:
         if equation.target in model.states:
             immediate += sorted(spikes)
     return immediate
-
-
-def _calls(expression: Expression) -> Iterator[Call]:
-    if isinstance(expression, Call):
-        yield expression
-        for argument in expression.args:
-            yield from _calls(argument)

@@ -12,6 +12,7 @@ from snnc.backends.cpu.stages import Stages
 from snnc.backends.native.memory import ListNeeds, Needs, OmittedCopies
 from snnc.backends.native.row_buffers import LINE, RowBuffer, padded, pitch
 from snnc.backends.native.storage import SequenceStorage, is_maximum
+from snnc.backends.native.windows import two_axes
 from snnc.backends.training.moments import moments
 from snnc.compiler.ir.graph import Array
 from snnc.compiler.ir.step_operations import (
@@ -41,8 +42,6 @@ CHUNK: Final = 32
 """Maximum number of outputs in a panel, and of bfloat16 values in a chunk."""
 SESSION: Final = 1 << 16
 """Bytes of a session in addition to its network: names and threads."""
-PLANE: Final = 2
-"""Number of axes of windows in the emitted program."""
 
 
 def needs_of(made: Statements, row_buffers: Sequence[RowBuffer]) -> Needs:
@@ -231,10 +230,10 @@ class _Convolution:
 def _convolution(storage: SequenceStorage, connection: str) -> _Convolution:
     op = next(op for op in storage.program.forward if isinstance(op, Convolve) and op.connection == connection)
     windows, pool = op.windows, storage.pooled.get(connection)
-    size, kernel, stride, dilation = (_plane(axes) for axes in (windows.size, windows.kernel, windows.stride, windows.dilation))
-    before = _plane([b for b, _ in windows.padding], 0)
+    size, kernel, stride, dilation = (two_axes(axes) for axes in (windows.size, windows.kernel, windows.stride, windows.dilation))
+    before = two_axes([b for b, _ in windows.padding], 0)
     outputs = storage.program.buffers[op.weight].shape[0]
-    made = _plane(windows.output if pool is None else pool.reach)
+    made = two_axes(windows.output if pool is None else pool.reach)
     inner, outer = windows.channels // op.groups, outputs // op.groups
     regular = stride == (1, 1) and dilation[1] == 1
     margin = max(kernel[1] - 1, size[1] + before[1] - made[1]) if regular else 0
@@ -245,8 +244,3 @@ def _convolution(storage: SequenceStorage, connection: str) -> _Convolution:
     values = size[0] * size[1]
     rooms = lines, max(maxima, made[1] * columns), max(op.groups * padded(outer), values * inner + LINE)
     return _Convolution(outputs * columns, rooms, outer, values)
-
-
-def _plane(axes: Sequence[int], missing: int = 1) -> tuple[int, int]:
-    """Return two axes; a single axis becomes the second."""
-    return (missing, axes[0]) if len(axes) < PLANE else (axes[0], axes[1])

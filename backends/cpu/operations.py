@@ -8,10 +8,11 @@ from snnc.backends.codegen.printing import c_literal
 from snnc.backends.codegen.statements import Guarded, Statement
 from snnc.backends.cpu.neurons import SHORT
 from snnc.backends.cpu.stages import Stages
-from snnc.backends.cpu.statements import BlockStatement, CollapsedReadout, earlier_step, gradient_of, to_earlier_step, windows_expression
+from snnc.backends.cpu.statements import BlockStatement, CollapsedReadout, earlier_step, gradient_of, to_earlier_step
 from snnc.backends.native.row_buffers import ONE, RowBuffer, Slots
 from snnc.backends.native.storage import SequenceStorage, is_maximum
 from snnc.backends.native.tables import Table, wires_of
+from snnc.backends.native.windows import windows_expression
 from snnc.compiler.ir.step_operations import (
     AddOneToOne,
     AddPadded,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Final, TypeAlias
+from typing import Final
 
 from snnc.compiler.ir.arrays.windows import Windows
 from snnc.compiler.ir.step_operations import (
@@ -30,7 +30,6 @@ from snnc.compiler.neurons.library.stateless import Relay
 
 CHOICES: Final = 256
 """Maximum number of taps in a window: the index of the chosen one is stored in a byte."""
-ConvolveOp: TypeAlias = Convolve | ConvolveInputGradient | ConvolveWeightGradient | ConvolveBiasGradient
 
 
 @dataclass(frozen=True)

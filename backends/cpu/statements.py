@@ -1,12 +1,10 @@
-"""Building blocks of statements in ``network.cpp``: block statements, the collapsed readout, and expressions of steps and windows."""
+"""Building blocks of statements in ``network.cpp``: block statements, the collapsed readout, and expressions of steps and gradients."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from snnc.backends.codegen.statements import Guarded, Statement
-from snnc.compiler.ir.arrays.windows import Windows
 from snnc.compiler.ir.step_operations import BufferValue, DenseProduct
 
 
@@ -58,19 +56,6 @@ def to_earlier_step(source: BufferValue, statement: str) -> Statement:
 def earlier_step(step: str, source: BufferValue) -> str:
     """Return the C++ expression of the step that is read."""
     return f"{step} - {source.delay}" if source.delay else step
-
-
-def windows_expression(windows: Windows, output: Sequence[int], channels: int, outputs: int, groups: int) -> str:
-    """Return the C++ initialiser of windows."""
-    pairs = (windows.size, output, windows.kernel, windows.stride, [before for before, _ in windows.padding], windows.dilation)
-    numbers = [str(channels), str(outputs), str(groups)]
-    numbers += ["{" + ", ".join(map(str, _planar(pair, n))) + "}" for pair, n in zip(pairs, (1, 1, 1, 1, 0, 1), strict=True)]
-    return f"Windows{{{', '.join(numbers)}}}"
-
-
-def _planar(numbers: Sequence[int], missing: int) -> tuple[int, int]:
-    """Return two axes; a single axis becomes the second."""
-    return (missing, numbers[0]) if len(numbers) == 1 else (numbers[0], numbers[1])
 
 
 def gradient_of(name: str) -> str:

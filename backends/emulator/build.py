@@ -20,8 +20,10 @@ __all__ = ["compile_program", "compiler", "complete_prefix", "include_dir", "lib
 
 DEFAULT_FLAGS = "-O2 -Wall -Wextra"
 PREFIX = ("include", "src", "cmake")
-LIBRARIES = ("poputil", "popops", "poplin", "popnn", "poprand", "popsparse", "popfloat", "gcl", "pva")
-"""The libraries other than Poplar's own; one shared library holds them all."""
+LIBRARIES = ("poputil", "popops", "poplin", "popnn", "poprand", "popsparse", "popfloat", "gcl")
+"""The libraries of PopLibs; one shared library holds them all."""
+WITHIN_POPLAR = ("pva", "pvti")
+"""Libraries that ``libpoplar.so`` holds."""
 LAUNCHER = """\
 said=$(mktemp) || exit 1
 "$@" 2>"$said"
@@ -142,7 +144,9 @@ def _build_libraries(folder: Path, base: Path, command: Sequence[str], flags: Se
     shutil.rmtree(folder / "objects")
     for name in LIBRARIES:
         (lib / f"lib{name}.so").symlink_to("libpoplibs.so")
-    for name in ("poplar", "poplibs", *LIBRARIES):
+    for name in WITHIN_POPLAR:
+        (lib / f"lib{name}.so").symlink_to("libpoplar.so")
+    for name in ("poplar", "poplibs", *LIBRARIES, *WITHIN_POPLAR):
         (lib / "cmake" / name).mkdir(parents=True)
         shutil.copy(EMULATOR / "cmake" / "poplarConfig.cmake", lib / "cmake" / name / f"{name}Config.cmake")
     shutil.copytree(fallback_dir(), folder / "fallback")

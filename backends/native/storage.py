@@ -38,9 +38,9 @@ class StoredBuffer:
     """Storage of a buffer that connections or records read.
 
     Attributes
-    Number of steps before the first one that are read: the longest delay.
+    ----------
     past
-        Steps before the first one that are read: the longest delay.
+        Number of steps before the first one that are read: the longest delay.
     listed
         Whether lists of nonzero values are stored, because the values are spikes and some connection reads them.
     ring

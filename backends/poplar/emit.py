@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from jinja2 import Environment
 
-from snnc.backends.codegen.constants import WEIGHTS
+from snnc.backends.codegen.constants import WEIGHTS, CppConstant, file_names
 from snnc.backends.codegen.names import comment_text
 from snnc.backends.codegen.safetensors_file import safetensors, safetensors_header
 from snnc.backends.codegen.source_templates import source_of, source_templates
@@ -18,7 +18,6 @@ from snnc.backends.folders.manifest import PROJECT_FORMAT
 from snnc.backends.folders.project import Chunk, atomic_folder, write_file
 from snnc.backends.native.library import ABI_VERSION, SHARED_SOURCES
 from snnc.backends.poplar.build import SOURCES, TABLES
-from snnc.backends.poplar.constants import CONSTANTS
 from snnc.backends.poplar.machine import machine_context
 from snnc.backends.poplar.network import PoplarNetwork
 from snnc.backends.poplar.parameters.norms import add_norm, norm_codelets, norm_sets
@@ -44,6 +43,7 @@ from snnc.compiler.ir.plan_json import plan_to_json
 from snnc.compiler.ir.step_program import StepProgram
 from snnc.compiler.lowering.spike_limits import limits_of, without_limits
 from snnc.compiler.tiles.mapped.losses import loss_shape
+from snnc.compiler.tiles.supersteps.streaming import ROW_BYTES
 from snnc.compiler.tiles.vertices.control_vertices import (
     CLOCK_VERTEX,
     ZERO_VERTEX,
@@ -70,6 +70,13 @@ POPLAR: Final = (
 )
 NORMS: Final = "norms.hpp"
 """Additional file of programs that clip gradients to a norm."""
+CONSTANTS: Final = (
+    *file_names(TABLES),
+    CppConstant(
+        "std::size_t", "ROW_BYTES", ROW_BYTES, "Maximum bytes of a row of a remote buffer; longer data is split into several rows."
+    ),
+)
+"""Constants shared by the program and the planner, printed into ``constants.hpp``."""
 GROUPS: Final = {
     "clocks": ("add_clocks", "Iteration counters, and the test for further windows."),
     "relays_forward": (

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, TypeAlias
 
+from snnc.compiler.tiles.vertices.control_vertices import CLOCK_VERTEX
 from snnc.compiler.tiles.vertices.cost import CodeletCost
 from snnc.compiler.tiles.vertices.vertex_spec import FieldSpec, VertexSpec
 
@@ -104,6 +105,12 @@ class VertexLoop:
     codelet: str
     tile: str
     fields: tuple[CodeletField, ...]
+
+
+def clock(compute_set: str, source: str, target: str, add: int | str) -> VertexLoop:
+    """Return vertices that set the iteration counter `target` of each IPU to its counter `source` plus `add`."""
+    fields = connected(CLOCK_VERTEX, {"from": f"{source}[p.tile]", "to": f"{target}[p.tile]", "add": add})
+    return VertexLoop(compute_set, "auto", "p", f"{target}.places", compute_set, class_name(CLOCK_VERTEX), "p.tile", fields)
 
 
 @dataclass

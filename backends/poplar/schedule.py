@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Literal, TypeAlias
 
-from snnc.backends.poplar.clocks import clock
 from snnc.backends.poplar.network import PoplarNetwork
 from snnc.backends.poplar.parameters.norms import norm_sets
 from snnc.backends.poplar.parameters.parameters import PACKED_ROWS, WEIGHT_ROWS
 from snnc.backends.poplar.parameters.updates import accumulates
-from snnc.backends.poplar.parts import Assembly, Body
+from snnc.backends.poplar.parts import Assembly, Body, clock
 from snnc.backends.poplar.streaming import NEXT_ROW, ROW, ROW_BEFORE, move_row
 from snnc.backends.poplar.vertices.external import SUM
 from snnc.backends.poplar.vertices.gradient_windows import REDUCE

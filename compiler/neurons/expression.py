@@ -19,6 +19,8 @@ from typing import Final, TypeAlias
 
 from snnc.compiler.errors import EquationError
 
+SPIKES: Final = ("spike", "spike_ge")
+"""Functions whose value is 1 where a neuron fires."""
 MAX_TEXT: Final = 20_000
 MAX_DEPTH: Final = 200
 
@@ -236,6 +238,14 @@ def symbols(expression: Expression) -> Iterator[str]:
         case Call(_, args):
             for argument in args:
                 yield from symbols(argument)
+
+
+def calls(expression: Expression) -> Iterator[Call]:
+    """Yield the calls in `expression`, each before those in its arguments."""
+    if isinstance(expression, Call):
+        yield expression
+        for argument in expression.args:
+            yield from calls(argument)
 
 
 def substitute(expression: Expression, values: Mapping[str, Expression]) -> Expression:

@@ -1,7 +1,8 @@
-"""Look at the built site in Chromium: ``python docs/site/look.py SITE CHROMIUM [--all] [--pictures FOLDER]``.
+"""Check the built site in Chromium: ``python docs/site/look.py SITE CHROMIUM [--all] [--pictures FOLDER]``.
 
-A page of each kind is opened wide and light, and narrow and dark; with --all every page, in all four forms. It fails where axe-core finds something serious, where a page is wider than the screen, and
-where the browser reports an error.
+A page of each kind is opened in a wide window with the light theme and in a narrow window with the dark theme; with --all, every page is
+opened in all four combinations. A page fails if axe-core finds a serious or critical violation, if it is wider than the screen, or if the
+browser reports an error.
 """
 
 from __future__ import annotations
@@ -27,14 +28,14 @@ GRAVE = ("serious", "critical")
 
 
 class Quiet(http.server.SimpleHTTPRequestHandler):
-    """Serve a folder without a line for each file."""
+    """Serve a folder without logging requests."""
 
     def log_message(self, format: str, *args: object) -> None:
         """Print nothing."""
 
 
 def faults(page: Page, address: str, picture: Path | None) -> list[str]:
-    """Open one page and return what is wrong with it."""
+    """Open one page and return its faults."""
     found: list[str] = []
     note = functools.partial(_note, found)
     page.on("pageerror", note)
@@ -62,8 +63,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("site", type=Path)
     parser.add_argument("chromium")
-    parser.add_argument("--all", action="store_true", help="all pages, not one of each kind")
-    parser.add_argument("--pictures", type=Path, help="folder for a picture of each")
+    parser.add_argument("--all", action="store_true", help="check all pages instead of one of each kind")
+    parser.add_argument("--pictures", type=Path, help="folder for a screenshot of each page")
     given = parser.parse_args()
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=str(given.site)))
     threading.Thread(target=server.serve_forever, daemon=True).start()

@@ -21,6 +21,7 @@ from snnc.compiler.errors import GraphDataError
 from snnc.compiler.ir.arrays.sparse import check_pattern, nonzeros_of
 from snnc.compiler.ir.graph import Array, Conv, Graph, Operation, Pool, Population, Sparse
 from snnc.compiler.ir.graph_data import graph_from_data, graph_to_data
+from snnc.compiler.passes.edit import replace_operation
 
 FindPlace: TypeAlias = Callable[[str, str], Any]
 FindArray: TypeAlias = Callable[[Any], Array | None]
@@ -183,10 +184,10 @@ def read_description(text: object, find_array: FindArray) -> Description:
     graph = graph_from_data(data, find)
     _check_sizes(graph)
     for name, sparse in list(graph.of_type(Sparse)):
-        _put(graph, name, _with_nonzeros(name, sparse))
+        replace_operation(graph, name, _with_nonzeros(name, sparse))
     for name, homes in defaults.items():
         now = {p: find_array(place) for p, place in homes.items()}
-        _put(graph, name, _with_changed_defaults(graph.operation(name) if name in graph.nx else None, now))
+        replace_operation(graph, name, _with_changed_defaults(graph.operation(name) if name in graph.nx else None, now))
     return Description(graph, values, structure)
 
 
@@ -194,10 +195,6 @@ def _rows(data: object, what: str) -> dict[str, dict[str, Any]]:
     if not isinstance(data, dict) or not all(isinstance(row, dict) for row in data.values()):
         raise GraphDataError(f"the {what} of the description are not objects by node.")
     return data
-
-
-def _put(graph: Graph, name: str, operation: Operation) -> None:
-    graph.nx.nodes[name]["operation"] = operation
 
 
 def _check_sizes(graph: Graph) -> None:

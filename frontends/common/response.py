@@ -15,7 +15,7 @@ from typing import Final, TypeAlias
 import numpy as np
 
 from snnc.compiler.ir.graph import Array
-from snnc.compiler.neurons.expression import Call, Expression, Number, Symbol
+from snnc.compiler.neurons.expression import SPIKES, Call, Expression, Number, Symbol
 from snnc.compiler.neurons.neuron import NeuronModel
 
 Form: TypeAlias = Array
@@ -122,7 +122,7 @@ def _record(model: NeuronModel, scope: Mapping[str, Form], arguments: Mapping[st
 
 
 def _fires_now(e: Expression) -> bool:
-    return isinstance(e, Call) and e.function in ("spike", "spike_ge")
+    return isinstance(e, Call) and e.function in SPIKES
 
 
 def _fired(e: Expression) -> tuple[str, Expression] | None:

@@ -8,7 +8,7 @@ from typing import Final
 
 from snnc.compiler.ir.graph import Conv, Graph, Linear, Operation, Pool, Population, Sparse
 from snnc.compiler.ir.shapes import PortMap, size
-from snnc.compiler.neurons.expression import Call, Expression
+from snnc.compiler.neurons.expression import calls
 
 MAX_WORK: Final = 4e10
 """Maximum number of multiplications in the check of a file; larger files are checked over their first steps only."""
@@ -42,10 +42,6 @@ def _work(operation: Operation, values: int) -> int:
         case Pool(kernel=kernel):
             return values * math.prod(kernel)
         case Population(model=model, shape=shape):
-            return values + size(shape) * sum(_calls(line.value) for line in model.equations)
+            return values + size(shape) * sum(1 for line in model.equations for _ in calls(line.value))
         case _:
             return values
-
-
-def _calls(expression: Expression) -> int:
-    return 1 + sum(map(_calls, expression.args)) if isinstance(expression, Call) else 0

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from snnc.compiler.ir.graph import Conv, Graph, Linear, Pool, Population, Reduce, Sparse
-from snnc.compiler.neurons.expression import Call, Expression
+from snnc.compiler.neurons.expression import SPIKES, calls
 from snnc.frontends.onnx.errors import (
     InitialStateError,
     NoTimeError,
@@ -308,8 +308,4 @@ def _reads_a_state(graph: Graph, name: str) -> bool:
 
 
 def _fires(population: Population, port: str) -> bool:
-    return any(a.target == port and _holds_spike(a.value) for a in population.model.equations)
-
-
-def _holds_spike(e: Expression) -> bool:
-    return isinstance(e, Call) and (e.function in ("spike", "spike_ge") or any(map(_holds_spike, e.args)))
+    return any(a.target == port and c.function in SPIKES for a in population.model.equations for c in calls(a.value))

@@ -26,11 +26,6 @@ class OccupancySample:
         object.__setattr__(self, "total", sum(self.bytes.values()))
 
 
-def fullest_tile(plan: Plan) -> int:
-    """Return the tile with the most bytes, over all categories."""
-    return plan.fullest_tile
-
-
 def over_time(plan: Plan, emulated: Mapping[str, int] | None = None) -> tuple[OccupancySample, ...]:
     """Return the live bytes of each superstep; only the peak for a plan without this record.
 

@@ -12,6 +12,7 @@ from snnc.backends.cuda.kernels.copies import Kind, WeightCopy
 from snnc.backends.cuda.kernels.tables import FEW, ProgramTables, Table, by, choices_by_source, columns
 from snnc.backends.native.storage import SequenceStorage, is_maximum
 from snnc.backends.native.tables import Wires, wires_of
+from snnc.backends.native.windows import windows_expression
 from snnc.compiler.ir.step_operations import (
     AddOneToOne,
     ConnectionOp,
@@ -168,13 +169,8 @@ class Connections:
 
     def windows(self, op: Convolve | ConvolveInputGradient) -> str:
         """Return ``Windows{…}`` of a convolution; a single axis becomes the second."""
-        windows, outputs = op.windows, self.program.buffers[op.weight].shape[0]
-        pairs = (windows.size, windows.output, windows.kernel, windows.stride, [before for before, _ in windows.padding], windows.dilation)
-        numbers = [str(windows.channels), str(outputs), str(op.groups)]
-        for pair, missing in zip(pairs, (1, 1, 1, 1, 0, 1), strict=True):
-            first, second = (missing, pair[0]) if len(pair) == 1 else (pair[0], pair[1])
-            numbers.append(f"{{{first}, {second}}}")
-        return f"Windows{{{', '.join(numbers)}}}"
+        outputs = self.program.buffers[op.weight].shape[0]
+        return windows_expression(op.windows, op.windows.output, op.windows.channels, outputs, op.groups)
 
     def copy(self, weight: str, kind: Kind) -> str:
         """Return the C++ expression of a copy of a dense weight; the copy is registered at its first use."""

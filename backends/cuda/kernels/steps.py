@@ -102,7 +102,7 @@ class Steps:
         return next(op for op in self.program.backward if isinstance(op, NeuronAdjoint) and op.population == population)
 
     def forward_struct(self, population: str) -> NeuronStruct:
-        """Return the struct of a population that is not in a feedback."""
+        """Return the struct of a population that is not in a feedback loop."""
         op, info = self.neuron_step(population), self.population(population)
         sums = [self._outside(current) for current in op.currents]
         return forward_struct(self.program, info, op, self.past(op), sums, self.neurons(info.id))
@@ -143,7 +143,7 @@ class Steps:
         return OutsideSum(name, self._comment(info), self.neurons(info.id), to, (begin, term))
 
     def feedback_forward(self, component: Feedback) -> list[StepPhase]:
-        """Return the phases of the populations of a feedback."""
+        """Return the phases of the populations of a feedback loop."""
         found = []
         for population in component.populations:
             op, info = self.neuron_step(population), self.population(population)
@@ -198,7 +198,7 @@ class Steps:
     # ---- backward ----------------------------------------------------------------------------------------------------
 
     def backward_struct(self, population: str) -> NeuronStruct:
-        """Return the adjoint struct of a population that is not in a feedback."""
+        """Return the adjoint struct of a population that is not in a feedback loop."""
         op, info = self.neuron_adjoint(population), self.population(population)
         sums = [self._outside_adjoint(output) for output in op.outputs]
         return backward_struct(self.program, info, op, self.past(op), self._rounded_deltas(op), sums, self.neurons(info.id))
@@ -223,7 +223,7 @@ class Steps:
         return len(coming) > 1 or any(not isinstance(op, RecordAdjoint) for op in coming)
 
     def feedback_backward(self, component: Feedback) -> list[StepPhase]:
-        """Return the phases of the populations of a feedback that have an adjoint."""
+        """Return the phases of the populations of a feedback loop that have an adjoint."""
         found = []
         for population in component.populations:
             if not self.schedule.learns(population):

@@ -57,10 +57,10 @@ class Launch:
     parts
         Number of 16-bit products that replace a float32 product.
     neurons, levels
-        For a walk, a core or a feedback: neurons, and barriers per step.
+        For a walk, a core or a feedback loop: neurons, and barriers per step.
     weights, listed
-        For a feedback: weights that a step reads for each sample or tile, and weights that are selected by lists of spikes. ``depth`` is
-        then the largest number of inputs of a neuron whose weights are all read.
+        For a feedback loop: weights that a step reads for each sample or tile, and weights that are selected by lists of spikes.
+        ``depth`` is then the largest number of inputs of a neuron whose weights are all read.
     """
 
     kind: Kind

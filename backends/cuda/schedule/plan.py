@@ -25,7 +25,7 @@ SharedWeights = dict[str, list[str]]
 
 @dataclass(frozen=True)
 class FeedbackKernels:
-    """The kernels of a feedback, forward and backward, and their arguments."""
+    """The kernels of a feedback loop, forward and backward, and their arguments."""
 
     name: str
     forward_phases: tuple[StepPhase, ...]
@@ -104,7 +104,7 @@ class LaunchPlan:
     Attributes
     ----------
     neurons
-        Structs of populations that are not in a feedback.
+        Structs of populations that are not in a feedback loop.
     sums
         Kernels that sum inputs from outside a component.
     feedbacks

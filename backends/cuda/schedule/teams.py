@@ -1,4 +1,4 @@
-"""Predicted seconds of a feedback, by the model of ``sharing.hpp``, which chooses how blocks share samples and neurons."""
+"""Predicted seconds of a feedback loop, by the model of ``sharing.hpp``, which chooses how blocks share samples and neurons."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LISTS: Final = 7000.0
 
 @dataclass(frozen=True)
 class TeamWork:
-    """Work of one step of a feedback, forward or backward.
+    """Work of one step of a feedback loop, forward or backward.
 
     Attributes
     ----------

@@ -10,9 +10,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from snnc.backends.poplar.clocks import clock
 from snnc.backends.poplar.network import PoplarNetwork, Store
-from snnc.backends.poplar.parts import Assembly, Body, VertexLoop, connected
+from snnc.backends.poplar.parts import Assembly, Body, VertexLoop, clock, connected
 from snnc.compiler.ir.step_program import PopulationInfo
 from snnc.compiler.tiles.vertices.boundary_vertices import boundary
 

@@ -12,7 +12,7 @@ from snnc.backends.runtime.errors import SessionError
 
 
 class ScheduleError(SessionError):
-    """A schedule has an unknown form or invalid arguments, or needs validation data or a number of batches that are not available."""
+    """A schedule has an unknown form or invalid arguments, or needs validation data or a batch count that is not available."""
 
     code = "SNNC-E590"
 

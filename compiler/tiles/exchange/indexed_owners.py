@@ -73,26 +73,27 @@ class Ownership:
     def joined(self, side: Side, uses: tuple[Ints, Ints, Ints], single: npt.NDArray[np.bool_] | None = None) -> npt.NDArray[np.bool_]:
         """Return, for each of a replica's `uses`, whether it is sent in one piece with the previous use.
 
-        Both then move between the same two tiles and are adjacent in the memory of the sender. With `single`, groups send, and `single`
-        marks the tiles of the replica whose groups have one block each (otherwise private sums of further blocks follow). Without it,
-        owners send.
+        Both then move between the same two tiles and are adjacent in the memory that is read. With `single`, this is the memory of groups:
+        `single` marks the tiles of the replica whose groups have one block each (otherwise private sums of further blocks follow). Without
+        it, this is the memory of owners, where elements are in the order of their numbers, and the copies of a tile's groups follow
+        each other.
         """
         tile, owner, _ = uses
         where, home = self.target if side == "target" else self.source, self.owners.tile[owner]
         assert where is not None
-        group = self._pieces(side, where)[0]
+        group, _, first, elements = self._pieces(side, where)
         if single is None:
             # Float16 weights of an owner fill whole words, and biases are in another array.
             apart = self.halves[owner[:-1]] & (~self.halves[owner[1:]] | (self.owners.count[owner[:-1]] % 2 == 1))
-            follows = (np.diff(group) == 0) & (np.diff(owner) == 1) & ~apart
+            follows = (np.diff(first) == elements[:-1]) & ~(apart & (np.diff(owner) != 0))
         else:
             follows = (np.diff(group) == 0) | single[group_tiles(where)[group[:-1]]]
         found = np.zeros(len(tile), dtype=bool)
         found[1:] = follows & (np.diff(tile) == 0) & (np.diff(home) == 0)
         return found
 
-    def _pieces(self, side: Side, where: TileRange) -> tuple[Ints, Ints, Ints]:
-        """Return group, owner and number of elements of every piece that a group of a replica receives from one owner."""
+    def _pieces(self, side: Side, where: TileRange) -> tuple[Ints, Ints, Ints, Ints]:
+        """Return group, owner, first element and number of elements of every piece that a group of a replica receives from one owner."""
         used = self.indexed.tables(side, where).used
         group = np.repeat(np.arange(len(used.group) - 1), np.diff(used.group))
         begin = np.searchsorted(self.owners.first, used.first, side="right") - 1
@@ -100,11 +101,11 @@ class Ownership:
         piece = np.repeat(np.arange(len(begin)), end - begin)
         owner = np.arange(len(piece)) - np.repeat(np.cumsum(end - begin) - (end - begin), end - begin) + begin[piece]
         first, last = self.owners.first[owner], (self.owners.first + self.owners.count)[owner]
-        elements = np.minimum((used.first + used.count)[piece], last) - np.maximum(used.first[piece], first)
-        return group[piece], owner, elements
+        begin = np.maximum(used.first[piece], first)
+        return group[piece], owner, begin, np.minimum((used.first + used.count)[piece], last) - begin
 
     def _uses(self, side: Side, where: TileRange) -> tuple[Ints, Ints, Ints]:
-        group, owner, elements = self._pieces(side, where)
+        group, owner, _, elements = self._pieces(side, where)
         return group_tiles(where)[group], owner, elements
 
 

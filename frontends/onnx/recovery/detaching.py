@@ -13,7 +13,7 @@ from typing import Final, Literal, TypeAlias, TypeGuard, get_args
 import numpy as np
 
 from snnc.compiler.ir.graph import Graph, Population
-from snnc.compiler.neurons.expression import Assignment, Call, Expression, Number, Symbol, call, symbols, transform
+from snnc.compiler.neurons.expression import SPIKES, Assignment, Call, Expression, Number, Symbol, call, symbols, transform
 from snnc.compiler.passes.edit import replace_operation
 from snnc.frontends.common.functions import ELEMENTWISE
 from snnc.frontends.onnx.errors import DetachError
@@ -24,7 +24,6 @@ Detach: TypeAlias = Literal["reset", "none", "all"]
 DETACHES: Final[tuple[Detach, ...]] = get_args(Detach)
 """Rules. ``reset``: a neuron's own spike is a constant in the term that resets its membrane. ``none``: it is never a constant. ``all``: it
 is a constant wherever the neuron itself reads it: in the reset, and in feedback and adaptation without a synapse."""
-_FIRES: Final = frozenset({"spike", "spike_ge"})
 DEFAULT: Final[Detach] = "reset"
 MARK: Final = "snnc_detach"
 """Prefix of the names of ``Identity`` nodes that mark PyTorch's ``detach`` in snnc's exports."""
@@ -81,7 +80,7 @@ def detached(lines: list[Assignment], constants: Mapping[str, Array], states: It
 
 def hoist_detach(lines: list[Assignment], outside: set[str]) -> list[Assignment]:
     """Move ``detach`` to the definition of each spike that is only read detached and not outside the population (`outside`)."""
-    fires = {line.target for line in lines if isinstance(line.value, Call) and line.value.function in _FIRES} - outside
+    fires = {line.target for line in lines if isinstance(line.value, Call) and line.value.function in SPIKES} - outside
     read_detached = {name for line in lines for name in _detached_symbols(line.value)}
     plain = {name for line in lines for name in symbols(transform(line.value, _without_detached_symbols))}
     names = fires & read_detached - plain
@@ -112,7 +111,7 @@ class _Marker:
         """Return the value of a line, with its spikes detached if it is `inner`, and record the form of its target."""
         self._lines[target] = value
         names = (target, f"p{target[1:]}_1") if target[0] == "c" else (target,)
-        if isinstance(value, Call) and value.function in _FIRES:
+        if isinstance(value, Call) and value.function in SPIKES:
             form: Form | None = {target: np.ones(())}
             self._thresholds[target] = self._threshold(value.args[0])
         else:
@@ -301,6 +300,6 @@ _MEANINGS: Final[Mapping[Detach, str]] = {
 
 def _reads_itself(population: Population) -> bool:
     model = population.model
-    fires = {a.target for a in model.equations if isinstance(a.value, Call) and a.value.function in {*_FIRES, "detach"}}
+    fires = {a.target for a in model.equations if isinstance(a.value, Call) and a.value.function in {*SPIKES, "detach"}}
     inner = reaching(list(model.equations), set(model.states))
     return any(fires & set(symbols(a.value)) for a in model.equations if a.target in inner)

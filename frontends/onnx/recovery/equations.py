@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from snnc.compiler.neurons.expression import Assignment, Call, Expression, Symbol, call, symbols, transform
+from snnc.compiler.neurons.expression import Assignment, Call, Expression, Symbol, call, calls, symbols, transform
 from snnc.frontends.onnx.flattening.node import Array, Node
 from snnc.frontends.onnx.recovery.detaching import Detach, detached, hoist_detach, reaching
 from snnc.frontends.onnx.recovery.learned import label_of, learned
@@ -204,12 +204,6 @@ def _inline(lines: list[Assignment], keep: set[str]) -> list[Assignment]:
 
 def occurrences(lines: list[Assignment]) -> Iterator[tuple[str, Call]]:
     """Yield each call in each line, with the line's target."""
-
-    def walk(target: str, e: Expression) -> Iterator[tuple[str, Call]]:
-        if isinstance(e, Call):
-            yield target, e
-            for a in e.args:
-                yield from walk(target, a)
-
     for line in lines:
-        yield from walk(line.target, line.value)
+        for found in calls(line.value):
+            yield line.target, found

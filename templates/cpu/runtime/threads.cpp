@@ -68,12 +68,12 @@ struct Pool::State {
   std::vector<std::thread> others;
   const pid_t process = getpid();
 
-  template <class Condition> void wait(std::condition_variable &told, const Condition &condition) {
+  template <class Condition> void wait(std::condition_variable &changed, const Condition &condition) {
     for (int look = 0; look < LOOKS; ++look, pause())
       if (condition())
         return;
     std::unique_lock<std::mutex> lock(mutex);
-    told.wait(lock, condition);
+    changed.wait(lock, condition);
   }
 
   void begin(Region *next) {

@@ -164,7 +164,7 @@ void CudaSession::add_input(const char *name, Held &held) {
   inputs.back().name = name;
   inputs.back().held = &held;
   flags.resize(inputs.size());
-  told = std::make_unique<device::Told>(inputs.size());
+  host_flags = std::make_unique<device::HostFlags>(inputs.size());
   add(
       {name, SNNC_FLOAT32, SNNC_INPUT, {STEPS, BATCH, held.size}},
       [this, index](const void *data) { set_input(inputs[index], static_cast<const float *>(data)); },
@@ -204,13 +204,13 @@ void CudaSession::fill_input(Input &input, const float *numbers) {
     return device::copy(held.step(0), numbers, input.numbers(steps) * sizeof(float));
   const std::size_t number = static_cast<std::size_t>(&input - inputs.data());
   device::clear(flags.data() + number, sizeof(int));
-  kernels::pack_rows(numbers, steps * batch, static_cast<int>(held.size), held.step(0), flags.data() + number, told->data() + number);
+  kernels::pack_rows(numbers, steps * batch, static_cast<int>(held.size), held.step(0), flags.data() + number, host_flags->data() + number);
 }
 
 void CudaSession::check_spikes() {
   const Input *wrong = nullptr;
   for (std::size_t i = 0; i < inputs.size(); ++i)
-    if (told->take(i) != 0) {
+    if (host_flags->take(i) != 0) {
       inputs[i].filled = false;
       wrong = wrong == nullptr ? &inputs[i] : wrong;
     }

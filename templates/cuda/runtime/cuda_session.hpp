@@ -183,7 +183,7 @@ private:
     std::string name;
     Held *held;
     bool filled = false;
-    /// Values of the call after the next one, until it runs, and the copies of these values on the device.
+    /// Values that were set for the call after the next one; `ahead` receives them on the device, and `there` is true when they are sent.
     const float *next = nullptr;
     device::Array<float> ahead{};
     bool there = false;
@@ -197,14 +197,14 @@ private:
   std::vector<Parameter *> parameters, learned;
   std::vector<std::unique_ptr<Initial>> initials;
   std::vector<Input> inputs;
-  /// Labels of the call after the next one, until it runs, and after it.
+  /// Labels (or targets) that were set for the call after the next one, and those that wait to become the current ones.
   std::vector<std::int32_t> labels_next, labels_there;
   std::vector<float> targets_next, targets_there;
   std::vector<Deltas> deltas;
   device::Array<float> staging;
   device::Array<std::uint64_t> event_rows;
   device::Array<std::uint32_t> event_ids;
-  std::unique_ptr<device::Told> told;
+  std::unique_ptr<device::HostFlags> host_flags;
   std::vector<Held *> records;
   /// The stream of the caller, if it has set one; otherwise calls return only when the device has finished.
   device::Stream stream = nullptr;

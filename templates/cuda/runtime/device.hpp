@@ -86,7 +86,7 @@ inline std::uint32_t shift_right(std::uint32_t low, std::uint32_t high, int by) 
 }
 inline int not_known(int number) { return number; }
 inline void raise_flag(int *flag) { *flag = 1; }
-inline void tell_host(int *told) { *told = 1; }
+inline void raise_host_flag(int *flag) { *flag = 1; }
 inline void add_bits(std::uint32_t *word, std::uint32_t bits) { *word |= bits; }
 inline void add_count(unsigned long long *counter, int by) { *counter += static_cast<unsigned long long>(by); }
 
@@ -152,8 +152,8 @@ DEVICE int not_known(int number) {
 }
 DEVICE void raise_flag(int *flag) { atomicExch(flag, 1); }
 /// Sets a flag that the host may read at any time.
-DEVICE void tell_host(int *told) {
-  *static_cast<volatile int *>(told) = 1;
+DEVICE void raise_host_flag(int *flag) {
+  *static_cast<volatile int *>(flag) = 1;
   __threadfence_system();
 }
 /// Sets bits of a word; the result does not depend on the order of calls.

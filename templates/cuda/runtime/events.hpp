@@ -68,7 +68,7 @@ DEVICE void mark(const std::uint64_t *begin, const std::uint32_t *ids, int rows,
 }
 
 /// Packs numbers into bits; raises the flags of the device and of the host if a number is neither 0 nor 1.
-DEVICE void pack(const float *numbers, int rows, int values, std::uint32_t *bits, int *flag, int *told, const Warp &warp) {
+DEVICE void pack(const float *numbers, int rows, int values, std::uint32_t *bits, int *flag, int *host_flag, const Warp &warp) {
   // Number of words whose numbers a warp loads at a time.
   constexpr int AHEAD = 4;
   const int words = whole_parts(values, 32);
@@ -88,7 +88,7 @@ DEVICE void pack(const float *numbers, int rows, int values, std::uint32_t *bits
         bits[first + i] = word;
         if (wrong != 0) {
           raise_flag(flag);
-          tell_host(told);
+          raise_host_flag(host_flag);
         }
       }
     }

@@ -64,7 +64,7 @@ void launch_resident(void (*kernel)(Given...), int blocks, int threads, std::siz
   host::Machine::here().run(static_cast<unsigned>(blocks), static_cast<unsigned>(threads), shared, true, [&] { kernel(arguments...); });
 }
 
-/// Returns the number of such blocks that are resident at the same time, one per multiprocessor.
+/// Returns the number of blocks of a kernel that are resident at the same time, one per multiprocessor.
 template <class... Given> int resident_blocks(void (*)(Given...), int, std::size_t) { return 4; }
 
 /// Returns whether the device multiplies fragments of both 16-bit types.
@@ -217,7 +217,7 @@ void launch_resident(void (*kernel)(Given...), int blocks, int threads, std::siz
                 "launch");
 }
 
-/// Returns the number of such blocks that are resident at the same time, one per multiprocessor; 0 if none fits.
+/// Returns the number of blocks of a kernel that are resident at the same time, one per multiprocessor; 0 if none fits.
 template <class... Given> int resident_blocks(void (*kernel)(Given...), int threads, std::size_t shared) {
   int processors = 0, resident = 0;
   if (shared > most_shared())

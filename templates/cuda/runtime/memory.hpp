@@ -21,8 +21,8 @@ inline void *take(std::size_t bytes) {
   return found;
 }
 inline void release(void *memory) { std::free(memory); }
-inline int *take_told(std::size_t count) { return static_cast<int *>(std::calloc(count, sizeof(int))); }
-inline void release_told(int *told) { std::free(told); }
+inline int *take_host_flags(std::size_t count) { return static_cast<int *>(std::calloc(count, sizeof(int))); }
+inline void release_host_flags(int *flags) { std::free(flags); }
 inline void clear(void *to, std::size_t bytes) {
   note("clear", stream());
   std::memset(to, 0, bytes);
@@ -55,13 +55,13 @@ inline void release(void *memory) {
   cudaFree(memory);
 }
 /// Allocates host integers that kernels can write, all 0.
-inline int *take_told(std::size_t count) {
+inline int *take_host_flags(std::size_t count) {
   void *found = nullptr;
   check(cudaHostAlloc(&found, count * sizeof(int), cudaHostAllocPortable | cudaHostAllocMapped), "allocation of pinned memory");
   std::memset(found, 0, count * sizeof(int));
   return static_cast<int *>(found);
 }
-inline void release_told(int *told) { cudaFreeHost(told); }
+inline void release_host_flags(int *flags) { cudaFreeHost(flags); }
 inline void clear(void *to, std::size_t bytes) { check(cudaMemsetAsync(to, 0, bytes, stream()), "clear"); }
 inline void copy(void *to, const void *from, std::size_t bytes) {
   check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream()), "copy");
@@ -179,12 +179,12 @@ private:
 };
 
 /// Integers through which kernels notify the host, which can read them at any time without waiting.
-class Told {
+class HostFlags {
 public:
-  explicit Told(std::size_t count) : numbers(take_told(count)) {}
-  Told(const Told &) = delete;
-  Told &operator=(const Told &) = delete;
-  ~Told() { release_told(numbers); }
+  explicit HostFlags(std::size_t count) : numbers(take_host_flags(count)) {}
+  HostFlags(const HostFlags &) = delete;
+  HostFlags &operator=(const HostFlags &) = delete;
+  ~HostFlags() { release_host_flags(numbers); }
   int *data() const { return numbers; }
   /// Returns an integer and resets it to 0.
   int take(std::size_t index) {

@@ -17,8 +17,8 @@ struct Batch {
   kernels::Moves::Move moves[MOST_MOVES];
 };
 
-KERNEL void pack_kernel(const float *numbers, int rows, int values, std::uint32_t *bits, int *flag, int *told) {
-  pack(numbers, rows, values, bits, flag, told, warp_of(0, grid_size(), 0));
+KERNEL void pack_kernel(const float *numbers, int rows, int values, std::uint32_t *bits, int *flag, int *host_flag) {
+  pack(numbers, rows, values, bits, flag, host_flag, warp_of(0, grid_size(), 0));
 }
 
 KERNEL void spoil_kernel(const int *flags, int count, float *numbers, int size) { spoil_flagged(flags, count, numbers, size); }
@@ -73,8 +73,8 @@ int blocks() {
 
 namespace kernels {
 
-void pack_rows(const float *numbers, int rows, int size, std::uint32_t *bits, int *flag, int *told) {
-  launch(pack_kernel, blocks(), 0, false, numbers, rows, size, bits, flag, told);
+void pack_rows(const float *numbers, int rows, int size, std::uint32_t *bits, int *flag, int *host_flag) {
+  launch(pack_kernel, blocks(), 0, false, numbers, rows, size, bits, flag, host_flag);
 }
 
 void spoil(const int *flags, int count, float *numbers, int size) { launch(spoil_kernel, blocks(), 0, false, flags, count, numbers, size); }

@@ -13,7 +13,7 @@ struct SpikeLimit;
 namespace kernels {
 
 /// Packs [rows][size] numbers into bits; raises the flags of the device and of the host if a number is neither 0 nor 1.
-void pack_rows(const float *numbers, int rows, int size, std::uint32_t *bits, int *flag, int *told);
+void pack_rows(const float *numbers, int rows, int size, std::uint32_t *bits, int *flag, int *host_flag);
 /// Sets numbers to NaN if one of `count` flags is raised.
 void spoil(const int *flags, int count, float *numbers, int size);
 /// Sets the bits (or numbers) of rows at events to 1; all others must be 0.

@@ -36,7 +36,7 @@ static KERNEL_OF(GRADIENT_THREADS, 4) void add_slices_kernel(const float *partia
     to.put(slice, static_cast<std::size_t>(weight ? number : number - weights.numbers), slice == 0 ? sum : 0.0f);
 }
 
-/// Launches it; the sums are stored in the first slice of the weights, and those after them in the first slice of the biases.
+/// Launches add_slices_kernel; the sums are stored in the first slice of the weights, and those after them in the first slice of the biases.
 inline void add_slices(const float *partial, int slices, int numbers, const Slices &weights, const Slices &biases) {
   launch_blocks(add_slices_kernel, (numbers + LANES - 1) / LANES, GRADIENT_THREADS, GRADIENT_THREADS * sizeof(float), partial, slices,
                 numbers, weights, biases);

@@ -1,4 +1,4 @@
-"""``snnc verify``: another implementation and snnc on the same arrays, layer by layer and step by step."""
+"""``snnc verify``: compare another implementation with snnc on the same arrays, layer by layer and step by step."""
 
 import json
 import sys
@@ -529,7 +529,7 @@ def test_what_the_runtime_refuses_is_said(capsys, monkeypatch):
 def test_arrays_that_do_not_fit_are_refused(capsys, tmp_path):
     np.savez(tmp_path / "a.npz", y=np.zeros((5, 2, 20)))
     np.savez(tmp_path / "b.npz", x=np.zeros((5, 2, 21)))
-    for name, said_of in (("a", "lack x"), ("b", "takes 'x' as [5, 'batch', 20]")):
+    for name, said_of in (("a", "lack x"), ("b", "'x' of the file has the shape [5, 'batch', 20]")):
         code, said = run(capsys, MODEL, "--inputs", tmp_path / f"{name}.npz")
         assert code == 2
         assert "SNNC-E238" in said.err

@@ -1,4 +1,4 @@
-"""What is wrong with a model or a place ends in one coded line, exit code 2, and nothing is left behind."""
+"""An invalid model or path causes one line with a code and exit code 2, and leaves no files."""
 
 import os
 import pwd

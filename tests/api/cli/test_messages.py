@@ -1,4 +1,4 @@
-"""What a user gets wrong in Python and on the command line is one message with a code."""
+"""User errors in Python and on the command line cause one message with a code."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Numbers of steps, samples and neurons that nobody can hold are refused before any work, with the numbers."""
+"""Numbers of steps, samples and neurons that exceed any memory are refused before any work, with the numbers."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Optimisers as text, as objects and in a project's folder; groups of parameters, and state in files."""
+"""Optimisers as text, as objects and in a project folder; groups of parameters, and state in files."""
 
 import numpy as np
 import pytest

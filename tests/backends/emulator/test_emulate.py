@@ -1,4 +1,4 @@
-"""``snnc emulate``, the install prefix and popc: programs written for Poplar, built from outside."""
+"""``snnc emulate``, the install prefix and popc: programs written for Poplar, built outside snnc."""
 
 import json
 import shutil

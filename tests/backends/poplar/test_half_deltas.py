@@ -1,4 +1,4 @@
-"""Deltas that travel as float16, two samples a word: gradients of the reference, with a scaled loss, and half the exchange."""
+"""Deltas sent as float16, two samples per word: the reference's gradients, with a scaled loss, and half the exchange."""
 
 import numpy as np
 import pytest

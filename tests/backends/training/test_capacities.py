@@ -1,4 +1,4 @@
-"""Capacities by source: as numbers, shares, text and schedules, when a network is compiled and while it is trained."""
+"""Capacities per source: as numbers, shares, text and schedules, at compilation and during training."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""A graph as plain data comes back as the same graph; data that are none are refused."""
+"""A graph converted to plain data and back is the same graph; invalid data are refused."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""What verify refuses: one test an error, with what the message must hold."""
+"""Refusals of verify: one test per error, with the required content of its message."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Losses against PyTorch's autograd and snnTorch."""
+"""Losses compared with PyTorch's autograd and snnTorch."""
 
 import numpy as np
 import pytest

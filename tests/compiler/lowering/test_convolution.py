@@ -1,4 +1,4 @@
-"""Convolution, pooling and what goes with them: shapes, kinds, what is refused, what is lowered, and folding."""
+"""Convolution, pooling and related operations: shapes, kinds, refusals, lowering, and folding."""
 
 import dataclasses
 

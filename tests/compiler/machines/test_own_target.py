@@ -1,4 +1,4 @@
-"""A machine that snnc has never heard of is mapped onto and priced by its file alone."""
+"""A machine unknown to snnc is mapped and priced by its file alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kernels against PyTorch's autograd over the author's equations."""
+"""Kernels compared with PyTorch's autograd over the author's equations."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""What a neuron model may say."""
+"""Valid and invalid neuron models."""
 
 from pathlib import Path
 

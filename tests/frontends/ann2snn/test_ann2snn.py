@@ -1,4 +1,4 @@
-"""ReLU networks become integrate-and-fire neurons: what is read, what the neurons compute, and what is refused."""
+"""ReLU networks become integrate-and-fire neurons: accepted networks, results of the neurons, and refusals."""
 
 import numpy as np
 import pytest
@@ -448,7 +448,7 @@ def test_bad_files_keep_their_own_errors(tmp_path, root):
     ("change", "error", "said"),
     [
         (lambda a: {}, CalibrationMissingError, "lack 'x'"),
-        (lambda a: {"z": a}, CalibrationMissingError, "hold 'z'"),
+        (lambda a: {"z": a}, CalibrationMissingError, "contain 'z'"),
         (lambda a: {"x": a[:, :5]}, CalibrationShapeError, r"\[10, 5\]; give \[samples, 6\]"),
         (lambda a: {"x": a[:0]}, CalibrationShapeError, "at least one sample"),
         (lambda a: {"x": a[0]}, CalibrationShapeError, "samples, 6"),

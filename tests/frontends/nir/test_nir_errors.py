@@ -1,4 +1,4 @@
-"""Files that are no NIR, or wrong: one coded error each, quickly and without much memory."""
+"""Files that are not NIR, or are invalid: one error with a code each, quickly and without much memory."""
 
 import contextlib
 import time
@@ -391,7 +391,7 @@ def test_unconnected_graphs(tmp_path):
 
 
 def test_sizes_that_do_not_fit(tmp_path):
-    changed(tmp_path, lambda g: replace(nodes_of(g, "input"), "shape", [5]), errors.NirShapeError, "gives [5]")
+    changed(tmp_path, lambda g: replace(nodes_of(g, "input"), "shape", [5]), errors.NirShapeError, "returns [5]")
     changed(tmp_path, lambda g: replace(nodes_of(g, "input"), "shape", [-2]), errors.NirShapeError, "at least 1")
 
 
@@ -415,6 +415,6 @@ def test_an_unknown_dialect(tmp_path):
 
 @pytest.mark.parametrize("dt", [0.0, -1.0, float("nan"), float("inf")])
 def test_a_time_step_that_is_none(tmp_path, dt):
-    refused(good(tmp_path / "m.nir"), errors.NirTimeStepError, "above 0", dt=dt)
+    refused(good(tmp_path / "m.nir"), errors.NirTimeStepError, "positive number", dt=dt)
     nodes, edges = chain(linear(), lif(), outputs=3)
     refused(write(tmp_path / "m.nir", nodes, edges, metadata={"dt": dt}), errors.NirTimeStepError, "metadata")

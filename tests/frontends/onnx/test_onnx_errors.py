@@ -1,4 +1,4 @@
-"""Each error of the ONNX front end, by the smallest file that causes it."""
+"""Each error of the ONNX front end, from the smallest file that causes it."""
 
 import contextlib
 import inspect
@@ -84,7 +84,7 @@ def test_a_tensor_of_the_wrong_size(tmp_path):
     f = File()
     f("MatMul", "x", np.eye(3))
     f.constants[-1].dims[0] = 300
-    refused(saved(f, tmp_path), errors.TensorError, "needs 3,600 bytes and has 36")
+    refused(saved(f, tmp_path), errors.TensorError, "needs 3,600 bytes but has 36")
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])
@@ -111,7 +111,7 @@ def test_two_initializers_of_one_name(tmp_path):
 def test_an_operator_with_too_many_inputs(tmp_path):
     f = File()
     f("Relu", "x", "x")
-    refused(saved(f, tmp_path), errors.MalformedGraphError, "takes 1 to 1")
+    refused(saved(f, tmp_path), errors.MalformedGraphError, "Relu has 1 to 1")
 
 
 @pytest.mark.parametrize("trips", [10**6, 2**62])

@@ -1,4 +1,4 @@
-"""Operators whose attributes, shapes or data do not fit are refused with the code and the reason."""
+"""Operators with unsupported attributes, shapes or data are refused with the code and the reason."""
 
 import numpy as np
 import pytest
@@ -41,7 +41,7 @@ CASES = {
         r"must be \[1, 2, 3\]",
     ),
     "diagonal": ("Einsum", ("x",), {"equation": "aab->ab"}, E.UnsupportedOperatorError, "diagonal"),
-    "operands": ("Einsum", ("x",), {"equation": "ab,bc->ac"}, E.MalformedGraphError, "names 2 operands, but the node has 1"),
+    "operands": ("Einsum", ("x",), {"equation": "ab,bc->ac"}, E.MalformedGraphError, "has 2 operands, but the node has 1"),
     "letters": ("Einsum", ("x",), {"equation": "ab->a"}, E.MalformedGraphError, "does not fit operands"),
     "factors": ("Einsum", ("x", "x", "x"), {"equation": "abc,abc,abc->abc"}, E.UnsupportedOperatorError, "multiplies 3 values"),
     "sizes": ("Einsum", ("x", np.ones((2, 3))), {"equation": "abc,ac->b"}, E.ShapeError, "the axis 'a' has 4 and 2"),

@@ -1,4 +1,4 @@
-"""Baselines of placement: every neuron has one tile, work is even where that is what a baseline does, seeds decide."""
+"""Placement baselines: every neuron has one tile, work is even if a baseline balances it, seeds determine the result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which populations can be cut, what becomes of their connections, and that numbers find their way there and back."""
+"""Which populations can be split, the resulting connections, and the conversion of numbers in both directions."""
 
 import numpy as np
 import pytest

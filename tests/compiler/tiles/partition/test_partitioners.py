@@ -1,4 +1,4 @@
-"""Partitioners: valid, balanced, repeatable; the cut is what counting by hand finds; planted clusters are found again."""
+"""Partitioners: valid, balanced, repeatable; the cut equals a manual count; planted clusters are found."""
 
 import re
 
