@@ -12,17 +12,17 @@ from snnc.compiler.tiles.mapped.operations import pair_cycles
 from snnc.compiler.tiles.vertices.cost import EVENT_SWEEP, SAMPLE_SWEEP, SUMMANDS, VALUE_SWEEP, CodeletCost, column_pairs
 
 
-def codelet_costs(program: StepProgram, training: bool | None = None) -> dict[str, CodeletCost]:
+def codelet_costs(program: StepProgram) -> dict[str, CodeletCost]:
     """Return the coefficients of every codelet of `program`.
 
     Keys are codelet names; names that depend on a population end with its id (``"forward.p0"``). Populations of the same structure
     (kernel, number and kind of links, learned parameters) have equal coefficients, so one codelet serves them.
     """
-    return network_costs(describe(program, training))
+    return network_costs(describe(program))
 
 
 def network_costs(network: MappedNetwork) -> dict[str, CodeletCost]:
-    """Return the costs of :func:`codelet_costs`, for a described network."""
+    """Return the coefficients of :func:`codelet_costs` for a described network."""
     costs = dict(_shared(network))
     for layer in network.layers:
         read = {link.events for link in layer.incoming if link.dense}
