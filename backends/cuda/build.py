@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
-import shutil
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,7 +13,17 @@ from typing import Final
 
 from snnc.backends.cuda.errors import CHECK_ON_HOST, NvccMissingError
 from snnc.backends.toolchain.cache import cached_file
-from snnc.backends.toolchain.compilers import common_flags, compiler, compiler_version, digest, first_errors, machine_id, run_compiler
+from snnc.backends.toolchain.compilers import (
+    NVCC_WHEEL,
+    common_flags,
+    compiler,
+    compiler_version,
+    cuda_compiler,
+    digest,
+    first_errors,
+    machine_id,
+    run_compiler,
+)
 from snnc.backends.toolchain.objects import all_of, compiled, headers_of, precompiled, source_key, sources_in
 from snnc.compiler.errors import BuildError
 
@@ -43,7 +51,6 @@ WARPGROUPS: Final = "SNNC_WARPGROUPS"
 LIBRARY: Final = "libsnnc_project.so"
 RESOURCES: Final = "resources.txt"
 """File next to the library with the assembler's report of registers and spills."""
-_USUAL_PLACE: Final = Path("/usr/local/cuda/bin/nvcc")
 
 
 @dataclass(frozen=True)
@@ -58,22 +65,22 @@ class KernelResources:
 
 
 def nvcc() -> list[str]:
-    """Return the command of the CUDA compiler: ``$CUDACXX``, nvcc, or that of ``/usr/local/cuda``.
+    """Return the command of the CUDA compiler.
 
     Raises
     ------
     NvccMissingError
         This machine has no CUDA compiler.
     """
-    chosen = shlex.split(os.environ.get("CUDACXX", ""))
-    candidates = [chosen] if chosen else [["nvcc"], [str(_USUAL_PLACE)]]
-    for command in candidates:
-        found = shutil.which(command[0])
-        if found:
-            return [found, *command[1:]]
+    found = cuda_compiler()
+    if found is not None:
+        return found
+    chosen = os.environ.get("CUDACXX")
+    places = repr(chosen) if chosen else f"nvcc on the PATH and in /usr/local/cuda, and in the package {NVCC_WHEEL}"
     raise NvccMissingError(
-        f"no CUDA compiler on this machine: snnc looked for {' and '.join(c[0] for c in candidates)}. Install the CUDA toolkit, set "
-        f"CUDACXX, or set {CHECK_ON_HOST}=1 to check the kernels on the processor, which is slow."
+        f"no CUDA compiler on this machine: snnc looked for {places}. Install the CUDA toolkit, or its compiler with "
+        f"`pip install 'snnc[cuda]'`; set CUDACXX to a compiler elsewhere; or set {CHECK_ON_HOST}=1 to run the kernels on the "
+        "processor, slowly, as a check of their numbers."
     )
 
 

@@ -106,7 +106,7 @@ def record_digest(folder: Path) -> None:
 def is_unchanged(folder: Path) -> bool:
     """Return whether a folder's contents are unchanged since :func:`record_digest`, and no other user could have written them.
 
-    A process computes the digest of an entry once: reading the 90 MB of precompiled headers takes longer than compiling a small project.
+    A process computes the digest of an entry once: reading the 90 MiB of precompiled headers takes longer than compiling a small project.
     Afterwards it compares time stamps, which every write to a file changes.
     """
     try:

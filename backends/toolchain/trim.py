@@ -12,7 +12,7 @@ from typing import Final
 
 KINDS: Final = ("precompiled-*", "object-*", "project-*", "cpu-*", "cuda-*", "codelets/[!.]*", "programs/[!.]*")
 """Patterns of entries that can be deleted: they are used soon after they are built. The emulator's libraries are never deleted."""
-LIMIT: Final = 2_000_000_000
+LIMIT: Final = 2 * 2**30
 """Maximum bytes of these entries in the cache."""
 GRACE: Final = 3600.0
 """Seconds after its last use for which an entry is kept, because another process may be about to read it. Also the interval of checks."""

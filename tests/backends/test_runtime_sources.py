@@ -1,4 +1,4 @@
-"""What lies under ``templates/<target>/runtime`` is no template: plain sources that compile by themselves, whatever the network."""
+"""Files under ``templates/<target>/runtime`` are no templates: plain sources that compile by themselves, for any network."""
 
 import re
 from functools import partial

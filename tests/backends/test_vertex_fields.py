@@ -1,4 +1,4 @@
-"""The plan counts the fields that are emitted, for all kinds of vertices and connections, and for drawn losses and options."""
+"""The plan counts the emitted fields, for all kinds of vertices and connections, and for random losses and options."""
 
 import re
 from dataclasses import replace

@@ -66,6 +66,12 @@ struct BFloat16 {
   static constexpr std::uint32_t ONE = 0x3f80;
   /// Whether its range is smaller than that of float.
   static constexpr bool NARROW = false;
+  /// Whether tensor cores multiply it.
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+  static constexpr bool TENSOR_CORES = false;
+#else
+  static constexpr bool TENSOR_CORES = true;
+#endif
 
   /// Rounds to the nearest value, ties to even.
   DEVICE static std::uint32_t of(float number) {

@@ -53,9 +53,11 @@ private:
   }
 };
 
-/// Fragments of a warp's rows of numbers, as COUNT parts; the values of the next step are loaded meanwhile.
+/// Fragments of a warp's rows of numbers, as COUNT parts. The values of the next step are loaded meanwhile, except on devices without
+/// tensor cores for bfloat16: products there use all registers and take far longer than a load.
 template <class Number, int COUNT, int DOWN> class NumberFragments {
 public:
+  static constexpr bool READS_AHEAD = BFloat16::TENSOR_CORES;
   static constexpr int PARTS = COUNT;
   static constexpr bool EXACT = false;
   using Half = BFloat16;
@@ -67,10 +69,13 @@ public:
     UNROLL(8)
     for (int r = 0; r < 2 * DOWN; ++r)
       left[r] = of.left(first_row + lane / 4 + 8 * r, lane % 4 * 4);
-    fetch();
+    if (READS_AHEAD)
+      fetch();
   }
 
   DEVICE void begin(int) {
+    if (!READS_AHEAD)
+      fetch();
     UNROLL(2)
     for (int half = 0; half < 2; ++half)
       UNROLL(8)
@@ -87,7 +92,8 @@ public:
     UNROLL(8)
     for (int r = 0; r < 2 * DOWN; ++r)
       left[r] -= STEP_DEPTH;
-    fetch();
+    if (READS_AHEAD)
+      fetch();
   }
 
 private:

@@ -1,4 +1,4 @@
-"""What a report computes, against numbers worked out by hand."""
+"""Numbers in a report, compared with hand computations."""
 
 from __future__ import annotations
 
@@ -224,7 +224,7 @@ def test_the_busiest_vertex_shows_its_loops() -> None:
     spikes = PhaseLoop("backward of hidden", "weights of a spike, from x0", 12.5, 20.0)
     loops = (spikes, PhaseLoop("backward of hidden", "samples", 5.0, 10.0))
     found = Subject(replace(plan, phases=(*plan.phases[:2], replace(plan.phases[2], loops=loops))), told())
-    assert "Most cycles of its slowest vertex are those of weights of a spike, from x0 (83 %)." in found.limits[0].sentence
+    assert "Its slowest vertex spends most cycles on weights of a spike, from x0 (83 %)." in found.limits[0].sentence
     vertex = build_view(found)["busiest_vertex"]
     assert (vertex["phase"], vertex["tile"], vertex["vertex"]) == ("backward: neurons", 0, "backward of hidden")
     assert [(x["name"], x["trips"], x["cycles_a_trip"], x["cycles"]) for x in vertex["loops"]] == [

@@ -1,4 +1,4 @@
-"""The executable of an emitted C++ program: it trains on arrays in its folder, with targets of every kind."""
+"""The executable of an emitted C++ program trains on arrays in its folder, with targets of every kind."""
 
 import re
 import shutil

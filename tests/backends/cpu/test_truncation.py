@@ -1,4 +1,4 @@
-"""Gradients that are cut every K steps: the reference against PyTorch's detach, the processor against the reference."""
+"""Gradients truncated every K steps: the reference compared with PyTorch's detach, the processor with the reference."""
 
 import numpy as np
 import pytest
@@ -86,6 +86,7 @@ def test_the_reference_cuts_where_detach_does():
     assert not np.allclose(found[None][label], found[3][label], rtol=1e-2)
 
 
+@pytest.mark.representative("delayed-2", "feedback-4")
 @pytest.mark.parametrize(("make", "every"), [(recurrent, 3), (delayed, 2), (feedback, 4)])
 def test_the_processor_cuts_where_the_reference_does(make, every):
     program = program_of(make, every)

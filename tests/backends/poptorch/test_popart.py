@@ -1,4 +1,4 @@
-"""The stand-in of PopART runs operations written as its user guide says, and refuses wrong ones; orders become few views."""
+"""The substitute for PopART runs operations written as in its user guide, and refuses invalid ones; permutations become few views."""
 
 import ctypes
 from pathlib import Path

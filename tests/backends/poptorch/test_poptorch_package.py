@@ -1,4 +1,4 @@
-"""What a package for PopTorch consists of: Python 3.8 that imports torch and poptorch alone, shared codelets, weights, clear messages."""
+"""Contents of a package for PopTorch: Python 3.8 that imports only torch and poptorch, shared codelets, weights, clear messages."""
 
 import ast
 import json
@@ -180,7 +180,7 @@ def test_what_lies_outside_the_tiles_is_refused(tmp_path):
 
 
 def test_a_folder_without_a_package_is_refused(tmp_path, capsys):
-    with pytest.raises(PopTorchFolderError, match="holds no package"):
+    with pytest.raises(PopTorchFolderError, match="contains no package"):
         install(tmp_path)
     assert main([str(tmp_path / "train.py")]) == 2
     assert "SNNC-E431" in capsys.readouterr().err
@@ -221,5 +221,5 @@ def test_compile_writes_a_package(tmp_path):
     assert names >= {"Makefile", "operation.cpp", "codelets.cpp", "train.py", "train_popdist.py", "spiking_network", "plan.json", "model"}
     compiled = read_project(tmp_path / "package")
     assert (compiled.plan.target.name, compiled.plan.streamed, compiled.parts) == ("bow", "off", None)
-    with pytest.raises(snnc.SnncError, match="only machines divide a network over tiles"):
+    with pytest.raises(snnc.SnncError, match="only machines distribute a network over tiles"):
         options("poptorch", parts=2)

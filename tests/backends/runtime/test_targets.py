@@ -1,4 +1,4 @@
-"""Targets of composed losses in a session: taken, measured and refused."""
+"""Targets of composed losses in a session: accepted, measured and refused."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Batch normalisation over samples, steps and space, trained beside PyTorch's autograd."""
+"""Batch normalisation over samples, steps and space, with training compared with PyTorch's autograd."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Data sets and streams train as arrays do: validation, stopping, logs, and the same bits after an interruption."""
+"""Data sets and streams train like arrays: validation, stopping, logs, and the same bits after an interruption."""
 
 import csv
 from dataclasses import dataclass, field

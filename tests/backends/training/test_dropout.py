@@ -1,4 +1,4 @@
-"""Dropout: one mask for a sequence, the same on every target, and gradients beside PyTorch's with that mask."""
+"""Dropout: one mask per sequence, the same on every target, and gradients compared with PyTorch's for that mask."""
 
 import numpy as np
 import pytest

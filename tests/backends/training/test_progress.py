@@ -1,4 +1,4 @@
-"""A training keeps what it reaches: numbers that are not finite stop it, and a file takes weights, moments and the position together."""
+"""Training saves its progress: non-finite numbers stop it, and a file stores weights, moments and the position together."""
 
 import errno
 import json

@@ -1,4 +1,4 @@
-"""Gradient windows of a session: every target trains as a program that was compiled with the same window."""
+"""Gradient windows of a session: every target trains like a program that was compiled with the same window."""
 
 import math
 from contextlib import contextmanager

@@ -1,4 +1,4 @@
-"""Dropped spikes: one definition, against PyTorch's autograd, and the same spikes on every target."""
+"""Dropped spikes: one definition, compared with PyTorch's autograd, and the same spikes on every target."""
 
 import cpu_projects
 import numpy as np

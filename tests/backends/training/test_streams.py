@@ -1,4 +1,4 @@
-"""Training on batches as they come equals training on the same arrays."""
+"""Training on a stream of batches equals training on the same arrays."""
 
 import itertools
 
