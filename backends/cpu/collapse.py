@@ -94,9 +94,9 @@ def add_collapsed(found: Collapse, made: Statements) -> None:
     """Add to `made` the statements that replace the steps of the readout in training."""
     storage, step = made.storage, found.step
     current, output, record = found.current, step.outputs[0], found.record.target
-    answers, mean = f"{step.population}_answers", f"{step.population}_mean"
-    made.kernels += [f"std::vector<Answers> {answers};", f"Rows {mean}{{{storage.size(output)}, 0}};"]
-    made.layout.append(f"{answers}.resize(workers.size());")
+    response, mean = f"{step.population}_response", f"{step.population}_mean"
+    made.kernels += [f"std::vector<StepResponse> {response};", f"Rows {mean}{{{storage.size(output)}, 0}};"]
+    made.layout.append(f"{response}.resize(workers.size());")
     made.row_buffers.append(RowBuffer(mean, storage.size(output), ONE, ONE))
     made.readout = CollapsedReadout(
         step.population,
@@ -120,7 +120,7 @@ def add_collapsed(found: Collapse, made: Statements) -> None:
 
 def add_collapsed_adjoint(found: Collapse, op: BackwardOp, made: Statements) -> None:
     """Add to `made` the statements that replace `op`, a backward operation of the readout, in training."""
-    answers, adjoint = f"{found.step.population}_answers[mine]", f"d_{found.record.target}"
+    response, adjoint = f"{found.step.population}_response[mine]", f"d_{found.record.target}"
     match op:
         case DenseWeightGradient():
             gradient = gradient_of(op.gradient)
@@ -129,7 +129,7 @@ def add_collapsed_adjoint(found: Collapse, op: BackwardOp, made: Statements) -> 
         case BiasGradient():
             made.start += [
                 f"copy_step(w, {adjoint}, 0, d_{found.current}, 0);",
-                f"scale(w, d_{found.current}, 0, {answers}.total);",
+                f"scale(w, d_{found.current}, 0, {response}.total);",
                 f"bias_gradient(w, d_{found.current}, 0, 1, {gradient_of(op.gradient)});",
             ]
         case DenseInputGradient():
@@ -140,7 +140,7 @@ def add_collapsed_adjoint(found: Collapse, op: BackwardOp, made: Statements) -> 
             made.start.append(f"d_{counts}.clear(w, 0);")
             made.start.append(f"{op.connection}.input_gradient(w, {adjoint}, 0, 1, d_{counts}, 0, {op.weight}, scratch);")
             then = f"t - {source.delay}" if source.delay else "t"
-            weight = f"{answers}.sums[static_cast<std::size_t>(steps - 1 - t)]"
+            weight = f"{response}.sums[static_cast<std::size_t>(steps - 1 - t)]"
             made.backward.append(to_earlier_step(source, f"add_scaled(w, d_{counts}, {weight}, d_{source.buffer}, {then});"))
 
 

@@ -148,7 +148,7 @@ class ObservedActivity:
     dense: Collection[str] = ()
 
     def with_sequence(self, needs: Needs, shares: Mapping[str, float]) -> ObservedActivity:
-        """Return it merged with the shares of another sequence; `shares` contains no inputs stored as rows."""
+        """Return this activity merged with that of another sequence, whose `shares` contain no inputs stored as rows."""
         dense = {one.name for one in needs.lists if one.row and one.name not in shares}
         found = {name: max(share, self.shares.get(name, 0.0)) for name, share in shares.items()}
         return ObservedActivity({**self.shares, **found}, {*self.dense, *dense} if shares else self.dense)
@@ -169,7 +169,7 @@ def predicted_bytes(
     steps, batch
         Steps and samples of the sequence.
     segment
-        Steps between two checkpoints; T: no checkpoints.
+        Steps between two checkpoints; `steps` or more: no checkpoints.
     threads
         Threads of the session.
     activity

@@ -115,10 +115,6 @@ class PoplarEngine(NativeEngine):
                 dropped[source] = max(dropped.get(source, 0), number)
         return {"dropped_spikes": sum(dropped.values()) + self._dropped, **found}
 
-    def _set_batch(self, inputs: Mapping[str, Array], target: Array) -> None:
-        self._set_inputs(inputs)
-        self.session.set("labels", target)
-
     def _set_inputs(self, inputs: Mapping[str, Array]) -> None:
         for info in self.description["inputs"]:
             if info["used"]:

@@ -1,4 +1,4 @@
-"""Sources with a spike limit: the spikes that they send, and connections receive, are in a second bit buffer."""
+"""Sources with a spike limit: a second bit buffer contains the spikes that are sent to connections."""
 
 from __future__ import annotations
 

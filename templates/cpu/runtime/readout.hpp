@@ -7,15 +7,15 @@
 namespace snnc {
 
 /// The response of a linear population to a current of 1, summed over time.
-struct Answers {
+struct StepResponse {
   /// sums[k]: the sum of the outputs in k + 1 steps, starting with the step of the current.
   std::vector<float> sums;
   /// The sum of `sums`: the response to a current of 1 at every step.
   float total = 0;
 
-  Answers() = default;
+  StepResponse() = default;
   /// step(current, states, output) runs a step of one row of `stride` neurons in place; the population has `count` states.
-  template <class Step> Answers(int steps, std::size_t stride, std::size_t count, const Step &step) {
+  template <class Step> StepResponse(int steps, std::size_t stride, std::size_t count, const Step &step) {
     Array<float> current(stride), output(stride);
     std::vector<Array<float>> kept(count);
     std::vector<float *> states;
@@ -37,7 +37,7 @@ struct Answers {
 };
 
 /// Sets counts to the sum of each source neuron's values, each multiplied by the response from its arrival to the end.
-void count(const Worker &w, const Source &source, int delay, const Answers &answers, Rows &counts);
+void count(const Worker &w, const Source &source, int delay, const StepResponse &response, Rows &counts);
 
 /// Multiplies a worker's rows of a step.
 void scale(const Worker &w, Rows &rows, int t, float factor);

@@ -220,7 +220,7 @@ def test_an_unreadable_folder_is_an_error_not_a_crash(tmp_path):
     with pytest.raises(NativeError, match="cannot be opened"):
         NativeSession(library, tmp_path)
     (folder / "weights.safetensors").write_bytes(b"")
-    with pytest.raises(NativeError, match="cut short"):
+    with pytest.raises(NativeError, match="truncated"):
         NativeSession(library, folder)
 
 

@@ -166,7 +166,7 @@ def test_a_pipeline_trains_like_one_ipu_and_needs_a_micro_batch_for_each_stage()
             poptorch.trainingModel(model, options, torch.optim.SGD(model.parameters(), lr=0.1))(*given)
             found.append(copy.deepcopy(model.network.state_dict()))
         options.Training.gradientAccumulation(2)
-        with pytest.raises(poptorch.Error, match="3 stages and gradientAccumulation is 2"):
+        with pytest.raises(poptorch.Error, match="3 stages, but gradientAccumulation is 2"):
             poptorch.trainingModel(model, options, torch.optim.SGD(model.parameters(), lr=0.1))(*(t[: 2 * BATCH] for t in given))
     assert all(torch.equal(value, found[1][n]) for n, value in found[0].items())
 
