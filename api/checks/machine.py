@@ -11,6 +11,7 @@ from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 
 from snnc.backends.native.processors import processors
+from snnc.backends.toolchain.compilers import cuda_compiler
 from snnc.compiler.errors import CacheFolderError
 from snnc.compiler.files.cache import cache_folder
 
@@ -31,6 +32,7 @@ def examine() -> list[Finding]:
         Finding("Python", True, f"{platform.python_version()} on {platform.system()} {platform.machine()}"),
         _package("snnc", "the compiler itself", "pip install snnc"),
         _compiler(),
+        _cuda(),
         _poplar(),
         _package("poptorch", "training with PyTorch on IPUs", "comes with the Poplar SDK, https://www.graphcore.ai/downloads"),
         _package("torch", "needed only to train in PyTorch and export models", "pip install torch"),
@@ -59,6 +61,16 @@ def _compiler() -> Finding:
     if find_spec("ziglang") is not None:
         return Finding("C++ compiler", True, f"ziglang ({purpose})")
     return Finding("C++ compiler", False, f"none ({purpose})", hint)
+
+
+def _cuda() -> Finding:
+    purpose = "builds programs for NVIDIA GPUs"
+    command = cuda_compiler()
+    if command is None:
+        hint = "the CUDA toolkit, or pip install 'snnc[cuda]' for its compiler alone"
+        return Finding("CUDA compiler", False, f"none ({purpose})", hint)
+    lines = [line for line in _output([*command, "--version"]).splitlines() if "release" in line]
+    return Finding("CUDA compiler", True, f"{lines[0] if lines else command[0]} ({purpose})")
 
 
 def _poplar() -> Finding:
@@ -91,8 +103,12 @@ def _cache() -> Finding:
 
 
 def _first_line(command: list[str]) -> str:
+    lines = _output(command).splitlines()
+    return lines[0] if lines else command[0]
+
+
+def _output(command: list[str]) -> str:
     try:
-        text = subprocess.run(command, capture_output=True, text=True, timeout=10, check=False).stdout
+        return subprocess.run(command, capture_output=True, text=True, timeout=10, check=False).stdout
     except (OSError, subprocess.SubprocessError):
-        return command[0]
-    return text.splitlines()[0] if text else command[0]
+        return ""

@@ -1,8 +1,8 @@
-"""Collapse a linear readout into one product in training, if the loss reads only the mean of its output.
+"""Collapse of a linear readout into a single product in training, if the loss reads only the mean of its output.
 
-The sum of its outputs over time is linear in the spikes: the spikes of each neuron are summed with a weight for each step, and the weight
-matrix is multiplied by these sums once. The adjoint is the same small product in the other direction, scaled for each step. Outside of
-training, the readout runs step by step.
+The sum of the readout's outputs over time is linear in the spikes. Therefore the spikes of each source neuron are summed with a weight
+for each step, and the weight matrix is multiplied once by these sums. The adjoint is the same small product in the other direction, scaled
+for each step. Outside of training, the readout runs step by step.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Collapse:
     Attributes
     ----------
     fill, products, step, record
-        Its forward operations.
+        Forward operations of the readout.
     """
 
     fill: Fill
@@ -50,11 +50,11 @@ class Collapse:
 
     @property
     def current(self) -> str:
-        """Buffer of its current."""
+        """Buffer of the readout's current."""
         return self.fill.target
 
     def contains(self, op: ForwardOp | BackwardOp) -> bool:
-        """Whether `op` is one of its operations, forward or backward."""
+        """Return whether `op` is an operation of the readout, forward or backward."""
         match op:
             case Fill() | DenseProduct() | BiasGradient() | DenseInputGradient() | DenseWeightGradient():
                 return op.target == self.current
@@ -66,7 +66,7 @@ class Collapse:
 
 
 def collapsed(storage: SequenceStorage) -> Collapse | None:
-    """Return the readout of `storage.program` that can be collapsed; None if there is none."""
+    """Return the readout of `storage.program` if it can be collapsed, else None."""
     program = storage.program
     if program.optimizer is None or program.truncate or not isinstance(program.loss, CrossEntropyMeanMembrane):
         return None
@@ -83,7 +83,7 @@ def collapsed(storage: SequenceStorage) -> Collapse | None:
     into = [op for op in program.forward if not isinstance(op, NeuronStep | Record) and op.target == step.currents[0]]
     fills, products = [op for op in into if isinstance(op, Fill)], [op for op in into if isinstance(op, DenseProduct)]
     counted = all(program.buffers[op.source.buffer].kind == "spikes" and storage.stored(op.source.buffer).listed for op in products)
-    # sources whose dropped spikes receive no gradient cannot be collapsed
+    # Sources whose dropped spikes receive no gradient cannot be collapsed.
     returns = without_returns(program).isdisjoint(op.source.buffer for op in products)
     if not returns or len(fills) != 1 or not products or len(fills) + len(products) != len(into) or not counted:
         return None
@@ -91,7 +91,7 @@ def collapsed(storage: SequenceStorage) -> Collapse | None:
 
 
 def add_collapsed(found: Collapse, made: Statements) -> None:
-    """Add the replacement of the readout's steps in training to `made`."""
+    """Add to `made` the statements that replace the steps of the readout in training."""
     storage, step = made.storage, found.step
     current, output, record = found.current, step.outputs[0], found.record.target
     answers, mean = f"{step.population}_answers", f"{step.population}_mean"
@@ -119,7 +119,7 @@ def add_collapsed(found: Collapse, made: Statements) -> None:
 
 
 def add_collapsed_adjoint(found: Collapse, op: BackwardOp, made: Statements) -> None:
-    """Add the replacement in training of `op`, one of the readout's backward operations, to `made`."""
+    """Add to `made` the statements that replace `op`, a backward operation of the readout, in training."""
     answers, adjoint = f"{found.step.population}_answers[mine]", f"d_{found.record.target}"
     match op:
         case DenseWeightGradient():
@@ -145,7 +145,7 @@ def add_collapsed_adjoint(found: Collapse, op: BackwardOp, made: Statements) -> 
 
 
 def is_linear(kernel: Kernel) -> bool:
-    """Whether states and outputs are linear in states and inputs, the same at every step."""
+    """Return whether states and outputs are linear in states and inputs, with constant coefficients."""
     linear = {*kernel.inputs, *(f"{s}_prev" for s in kernel.states)}
     for assignment in kernel.forward:
         if _linear(assignment.value, linear):
@@ -156,7 +156,7 @@ def is_linear(kernel: Kernel) -> bool:
 
 
 def _linear(expression: Expression, names: Collection[str]) -> bool:
-    """Whether `expression` is a sum of multiples of `names` with otherwise constant parts."""
+    """Return whether `expression` is a linear combination of `names` with constant coefficients."""
     constant = not set(symbols(expression)) & set(names)
     match expression:
         case Symbol(name):

@@ -1,6 +1,6 @@
-"""Time of planning, in seconds of process time: ``python benchmarks/scripts/estimate.py``.
+"""Measure the CPU time of planning: ``python benchmarks/scripts/estimate.py``.
 
-A convolutional network of 2,068 neurons for gc200: one estimate in a fresh process, one more, and eight points of an exploration.
+For a convolutional network of 2,068 neurons on gc200: one estimate in a fresh process, a second one, and eight points of an exploration.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A recurrent network over four IPUs: planned for a whole Pod-4, and emulated on a small machine of four chips, with its report.
+"""Plan a recurrent network for a Pod-4, and train a smaller one on an emulated machine of four small chips, with a report.
 
     python examples/four_ipus/four_ipus.py [folder]
 """
@@ -16,7 +16,7 @@ STEPS, BATCH = 20, 16
 
 
 def network(inputs, *widths):
-    """Return recurrent layers and a readout of ten classes."""
+    """Return a network of recurrent layers and a readout of ten classes."""
     layers = [part for width in widths for part in (snnc.Dense(width), snnc.Recurrent(snnc.LIF(beta=0.9)))]
     return snnc.Sequential(inputs, *layers, snnc.Dense(10), snnc.LI(beta=0.9), name="four")
 

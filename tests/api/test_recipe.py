@@ -1,4 +1,4 @@
-"""Recipes: what a TOML file says is what ``fit`` is given; anything else is refused with the file, the line and the key."""
+"""Recipes: ``fit`` receives the settings of a TOML file; invalid entries are refused with the file, the line and the key."""
 
 import shutil
 from pathlib import Path

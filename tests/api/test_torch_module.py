@@ -1,4 +1,4 @@
-"""A compiled network under autograd: gradients, optimisers and state dictionaries as those of the same network in PyTorch."""
+"""A compiled network under autograd: gradients, optimisers and state dictionaries equal those of the network in PyTorch."""
 
 import os
 import pickle

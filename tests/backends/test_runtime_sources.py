@@ -1,4 +1,4 @@
-"""What lies under ``templates/<target>/runtime`` is no template: plain sources that compile by themselves, whatever the network."""
+"""Files under ``templates/<target>/runtime`` are no templates: plain sources that compile by themselves, for any network."""
 
 import re
 from functools import partial
@@ -14,7 +14,7 @@ from snnc.backends.cuda.build import HOST_FLAGS
 from snnc.backends.emulator.build import include_dir
 from snnc.backends.native.contexts import training_context
 from snnc.backends.native.project_files import TABLES
-from snnc.backends.poplar import constants as poplar
+from snnc.backends.poplar import emit as poplar
 from snnc.backends.poptorch.build import OPERATION_FLAGS
 from snnc.backends.poptorch.build import include_dir as popart_include_dir
 from snnc.backends.toolchain.cache import cached_file

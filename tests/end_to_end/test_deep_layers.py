@@ -1,4 +1,4 @@
-"""Residual blocks of spikes, one-to-one recurrence and LSTM cells with convolutions, trained beside PyTorch's autograd."""
+"""Residual spiking blocks, one-to-one recurrence and convolutional LSTM cells, with training compared with PyTorch's autograd."""
 
 import numpy as np
 import pytest

@@ -44,7 +44,7 @@ def verify(
     input is binary in every second sample and normally distributed in the others. A file of one time step runs step by step with its
     states fed back; they start at zero unless the archive contains them. The exit code is 0 if both agree, and 1 if anything differs.
 
-    Example: snnc verify model.onnx --samples 8 --steps 50
+    Example: snnc verify model.onnx --samples 8
     """
     from snnc.checks.verifying import verify as compare
 

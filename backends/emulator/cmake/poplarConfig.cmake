@@ -8,7 +8,7 @@ if(NOT TARGET poplar)
     IMPORTED_LOCATION "${_poplar_prefix}/lib/libpoplar.so"
     IMPORTED_SONAME "libpoplar.so"
     INTERFACE_INCLUDE_DIRECTORIES "${_poplar_prefix}/include"
-    INTERFACE_COMPILE_FEATURES cxx_std_17
+    INTERFACE_COMPILE_FEATURES cxx_std_11
     INTERFACE_LINK_LIBRARIES Threads::Threads)
 endif()
 
@@ -18,9 +18,13 @@ if(EXISTS "${_poplar_prefix}/lib/libpoplibs.so" AND NOT TARGET poplibs)
     IMPORTED_LOCATION "${_poplar_prefix}/lib/libpoplibs.so"
     IMPORTED_SONAME "libpoplibs.so"
     INTERFACE_LINK_LIBRARIES poplar)
-  foreach(_poplar_library poputil popops poplin popnn poprand popsparse popfloat gcl pva)
+  foreach(_poplar_library poputil popops poplin popnn poprand popsparse popfloat gcl)
     add_library(${_poplar_library} INTERFACE IMPORTED)
     set_target_properties(${_poplar_library} PROPERTIES INTERFACE_LINK_LIBRARIES poplibs)
+  endforeach()
+  foreach(_poplar_library pva pvti)
+    add_library(${_poplar_library} INTERFACE IMPORTED)
+    set_target_properties(${_poplar_library} PROPERTIES INTERFACE_LINK_LIBRARIES poplar)
   endforeach()
   unset(_poplar_library)
 endif()

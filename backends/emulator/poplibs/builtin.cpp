@@ -50,7 +50,8 @@ const std::string &builtinType(Graph &graph, const std::string &name, const std:
 
 /// For executables: libpoplar finds it by its name, where PopLibs are linked.
 extern "C" bool snncMakeBuiltin(VertexType &type) {
-  for (const BuiltinKind *kind : {&elementKind, &reduceKind, &blockKind, &sliceKind, &sortKind, &permuteKind, &drawKind, &quarterCastKind})
+  for (const BuiltinKind *kind : {&elementKind, &reduceKind, &blockKind, &sliceKind, &sortKind, &permuteKind, &drawKind, &quarterCastKind,
+                                   &ctcKind})
     if (type.builtinKind == kind->name) {
       fillIn(type, *kind);
       return true;

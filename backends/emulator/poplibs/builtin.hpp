@@ -49,7 +49,7 @@ struct BuiltinKind {
   Compute compute;
   std::shared_ptr<const void> (*read)(const std::string &bytes);
 };
-extern const BuiltinKind elementKind, reduceKind, blockKind, sliceKind, sortKind, permuteKind, drawKind, quarterCastKind;
+extern const BuiltinKind elementKind, reduceKind, blockKind, sliceKind, sortKind, permuteKind, drawKind, quarterCastKind, ctcKind;
 
 template <class Shared> std::shared_ptr<const void> readShared(const std::string &bytes) {
   auto shared = std::make_shared<Shared>();

@@ -368,8 +368,12 @@ void append(poplar::program::Sequence &prog, const std::vector<ComputeSet> &comp
     prog.add(poplar::program::Execute(computeSet));
 }
 
-void checkOutput(const Tensor &out, const std::vector<std::size_t> &shape, const std::string &name) {
-  if (out.shape() != shape)
+/// Dimensions of one element do not count, as in PopLibs.
+void checkOutput(const Tensor &out, std::vector<std::size_t> shape, const std::string &name) {
+  std::vector<std::size_t> given = out.shape();
+  for (std::vector<std::size_t> *sizes : {&shape, &given})
+    sizes->erase(std::remove(sizes->begin(), sizes->end(), 1), sizes->end());
+  if (given != shape)
     throw poputil::poplibs_error(name + ": the output has shape " + out.shapeToString() + ", not that of what is left");
 }
 

@@ -153,6 +153,7 @@ void Engine::build(std::shared_ptr<core::GraphData> graph, ArrayRef<program::Pro
     data_->replicas[replica]->replicas = data_->replicas;
   }
   data_->profilePath = core::profilePath(options);
+  data_->trace = core::traceOf(options);
   for (core::EngineData *replica : data_->replicas)
     replica->prefetches = core::prefetches(options);
 }
@@ -184,7 +185,7 @@ void Engine::load(const Device &device) {
   data_->loaded = true;
 }
 
-void Engine::run(unsigned program, const std::string &) {
+void Engine::run(unsigned program, const std::string &debugName) {
   if (program >= data_->programs.size())
     throw index_error("run(" + std::to_string(program) + "): the engine has " + std::to_string(data_->programs.size()) + " programs");
   if (!data_->loaded)
@@ -193,6 +194,8 @@ void Engine::run(unsigned program, const std::string &) {
     replica->runCycles = replica->transfers.lastRun = replica->transfers.besideLastRun = 0;
     core::awaitTransfers(*replica);
   }
+  if (data_->trace)
+    data_->trace->runs.push_back({program, debugName, {}});
   core::runOp(*data_, data_->programs[program]);
   for (core::EngineData *replica : data_->replicas)
     replica->totalCycles += replica->runCycles;
@@ -326,6 +329,8 @@ void Engine::resetExecutionProfile() {
   data_->runCycles = data_->totalCycles = data_->controlCycles = data_->hostCycles = 0;
   data_->controls = 0;
   data_->transfers = {};
+  if (data_->trace)
+    data_->trace->runs.clear(), data_->trace->entries = 0;
   for (const auto &step : data_->supersteps) {
     step->executions = 0;
     step->busiestCycles = step->sumCycles = step->hostSeconds = 0;

@@ -16,6 +16,7 @@
 #include "program_data.hpp"
 #include "storage.hpp"
 #include "superstep.hpp"
+#include "trace.hpp"
 #include "transfers.hpp"
 #include "undefined.hpp"
 
@@ -161,6 +162,8 @@ struct EngineData {
   /// Which elements hold nothing, where that is checked; and what operations touch, by their numbers.
   std::unique_ptr<UndefinedElements> undefined;
   std::map<std::uint32_t, std::pair<std::vector<Block>, std::vector<Block>>> touched;
+  /// Where reports of executions are asked for.
+  std::unique_ptr<Trace> trace;
   /// Where the profile goes when the engine ends.
   std::string profilePath;
   /// Device cycles of the run in progress or of the last one; of all runs; of control programs; of host transfers.

@@ -385,4 +385,11 @@ Function Graph::addFunction(const program::Program &program) {
   return Function(data_->functions.size() - 1);
 }
 
+FunctionBuffer Graph::addFunctionBuffer(Function function, FunctionBufferMappingType type) {
+  if (function >= data_->functions.size())
+    throw graph_object_creation_error("addFunctionBuffer: there is no function " + std::to_string(function) + " among the graph's " +
+                                      std::to_string(data_->functions.size()));
+  return FunctionBuffer(function, type);
+}
+
 } // namespace poplar

@@ -98,7 +98,13 @@ void Engine::reportTiming(const std::string &timerName, const TimerTimePoint &st
   const char *level = std::getenv("POPLAR_LOG_LEVEL");
   const std::string asked = level ? level : "";
   if (asked == "INFO" || asked == "DEBUG" || asked == "TRACE")
-    std::clog << timerName << ": " << std::chrono::duration<double>(end.time - start.time).count() << " s\n";
+    std::clog << timerName << ": " << reportTiming(start, end) << "\n";
+}
+
+std::string Engine::reportTiming(const TimerTimePoint &start, const TimerTimePoint &end) {
+  std::ostringstream text;
+  text << std::chrono::duration<double>(end.time - start.time).count() << " s";
+  return text.str();
 }
 
 } // namespace poplar

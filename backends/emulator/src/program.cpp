@@ -201,6 +201,14 @@ Copy::Copy(const Tensor &source, const RemoteBuffer &buffer, const Tensor &offse
   data_ = remoteCopy(ProgramKind::RemoteOut, buffer, source, &offset, context);
 }
 
+Copy::Copy(const FunctionBuffer &buffer, const Function &function, const DebugContext &context) {
+  if (buffer.function != function)
+    throw graph_connection_error("Copy: a buffer of function " + std::to_string(buffer.function) + " holds no code of function " +
+                                 std::to_string(function));
+  data_ = make(ProgramKind::Sequence, context);
+}
+Copy::Copy(const Function &function, const FunctionBuffer &buffer, const DebugContext &context) : Copy(buffer, function, context) {}
+
 WriteUndef::WriteUndef(const Tensor &tensor, const DebugContext &context) {
   data_ = make(ProgramKind::WriteUndef, context);
   data_->destination = tensor;

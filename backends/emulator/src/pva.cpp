@@ -7,9 +7,11 @@
 #include <sstream>
 #include <stdexcept>
 
+#include "execution_report.hpp"
+
 namespace poplar {
 
-pva::Report Engine::getReport() const {
+pva::Report Engine::getReport(bool reportExecution) const {
   const EmulatorProfile profile = getEmulatorProfile();
   pva::Report report;
   report.compilation_.target_.tiles = profile.tiles;
@@ -24,6 +26,11 @@ pva::Report Engine::getReport() const {
     report.compilation_.tiles_.emplace_back();
     report.compilation_.tiles_.back().memory_.total_.bytes = memory.peak();
   }
+  core::ProgramTree tree(*data_);
+  for (const std::uint32_t program : data_->programs)
+    report.compilation_.programs_.push_back(tree.of(program));
+  if (reportExecution && data_->trace)
+    report.execution_ = core::executionReport(*data_, tree);
   return report;
 }
 

@@ -268,7 +268,12 @@ void runOne(EngineData &engine, std::uint32_t number) {
 } // namespace
 
 void runOp(EngineData &engine, std::uint32_t number) {
+  const double from = engine.trace ? engine.totalCycles + engine.runCycles : 0;
   runOne(engine, number);
+  if (engine.trace && !engine.trace->runs.empty() && engine.trace->entries < Trace::most) {
+    engine.trace->runs.back().entries.push_back({number, from, engine.totalCycles + engine.runCycles});
+    ++engine.trace->entries;
+  }
   if (!engine.dying.empty())
     spoil(engine, engine.dying[number]);
 }

@@ -1,4 +1,4 @@
-"""Small networks whose programs run on the emulator, beside what was predicted for them: with events, and without."""
+"""Predicted and emulated cycles of small networks, with and without events."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""IPU and GPU beside each other, network by network: predicted and published steps of IPUs, measured steps of GPUs."""
+"""Training steps on IPUs and GPUs, network by network: predicted and published steps of IPUs, measured steps of GPUs."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from snnc.benchmarks.reproduce.measured import MeasuredStep, measured_steps
 NETS: Final = ("w1-5", "w1-ff-5", "w3-5", "w2-5", "conv-3", "logged-h2-a5")
 QUICK: Final = ("w1-5", "w1-ff-5", "logged-h2-a5")
 OTHER: Final = ", other weights"
-"""End of the name of a column whose numbers were measured with other weights, data or activity than the prediction's."""
+"""Suffix of the name of a column whose numbers were measured with other weights, data or activity than the prediction's."""
 IPU: Final = "IPU, snnc's exact program (predicted)"
 
 
 def matched_row(net: str) -> Row:
-    """Return the row of a network at the weights, data and activity that GPUs are measured with."""
+    """Return the row of a network with the weights, data and activity of GPU measurements."""
     return Row("matched", {"name": net})
 
 
 def rows(quick: bool) -> tuple[Row, ...]:
-    """Return the networks that a GPU was measured with, on an IPU."""
+    """Return the networks that were measured on a GPU, on an IPU."""
     return tuple(matched_row(net) for net in (QUICK if quick else NETS))
 
 
@@ -33,9 +33,9 @@ def points(results: Results) -> tuple[Point, ...]:
 
 
 def points_of(results: Results, measured: Sequence[MeasuredStep]) -> tuple[Point, ...]:
-    """Return the points with measured steps that a caller gives.
+    """Return the points for the given measured steps.
 
-    A measured step stands in the column of a prediction only if both have the same weights, data and activity.
+    A measured step is in the column of a prediction only if both have the same weights, data and activity.
     """
     found = []
     for net in NETS:
@@ -58,7 +58,7 @@ def points_of(results: Results, measured: Sequence[MeasuredStep]) -> tuple[Point
 
 
 def problem_differs(step: MeasuredStep, results: Results) -> str:
-    """Return what differs from the prediction's conditions; without a prediction, from those of the network's other measurements."""
+    """Return the difference from the prediction's conditions, or, without a prediction, from those of the network's other measurements."""
     result = results.get(matched_row(step.net).key, {})
     if "conditions" in result:
         return conditions_differ(step.conditions, Conditions.from_data(result["conditions"]))

@@ -1,4 +1,4 @@
-"""Points out of rows of plans: throughput of a training step, by strategy."""
+"""Points from rows of plans: throughput of a training step, by strategy."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SERIES: Final[dict[str, str]] = {
 
 
 def plan_row(net: str, strategy: str = SNNC, chips: int | None = None) -> Row:
-    """Return the row of a benchmark network that one strategy maps, on its own number of chips or on `chips`."""
+    """Return the row of a benchmark network mapped by one strategy, on its own number of chips or on `chips`."""
     return Row("plan", {"name": same_network(net), "strategy": strategy} | ({"chips": chips} if chips else {}))
 
 
@@ -48,16 +48,16 @@ def plan_point(x: float | str, result: Any, series: str, kind: Kind = "predicted
 
 
 MATRIX_RATE: Final = 16
-"""float32 multiplications and additions a tile and cycle of the matrix unit (AMP): 62.5 TFLOP/s of a GC200 with 1,472 tiles at 1.33 GHz."""
+"""float32 multiply-adds per tile and cycle of the matrix unit (AMP): 62.5 TFLOP/s of a GC200 with 1,472 tiles at 1.33 GHz."""
 BOUND: Final = "IPU, dense products alone at the peak of its matrix units (bound, predicted)"
-"""Label of the time that no dense float32 program can beat."""
+"""Label of the lower bound for dense float32 programs."""
 
 
 def dense_bound(net: str, x: float | str) -> Point:
     """Return the samples/s of a step whose dense products run at the peak of the matrix units, everything else being free.
 
-    Products: each weight once a sample and step forward, once for its gradient, and once for the gradient of its input (not of the net's).
-    """
+    Products per sample and step: each weight once forward, once for its gradient, and once for the gradient of its input (except the
+    net's)."""
     case = benchmark(net)
     assert case.published is not None
     machine = load_target(case.target)

@@ -1,4 +1,4 @@
-"""Owners of the weights of indexed connections under a placement, and the tiles that use them."""
+"""Owners of the weights of indexed connections under a placement, and the tiles that use these weights."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ class Ownership:
     indexed: IndexedLink
     target: TileRange
     source: TileRange | None
-    """Tile ranges of its target, and of its source if that copies weights."""
+    """Tile ranges of the target, and of the source if it copies weights."""
 
     @cached_property
     def owners(self) -> Owners:
-        """The owners of its weights."""
+        """The owners of the weights."""
         where, tables = self.target, self.indexed.tables("target", self.target)
         return find_owners(
             self.indexed.map, tables.used, where.starts[0] + group_tiles(where), np.sort(where.tiles),
@@ -38,17 +38,17 @@ class Ownership:
 
     @cached_property
     def halves(self) -> npt.NDArray[np.bool_]:
-        """For each owner, whether its elements are float16: weights may be, biases are not."""
+        """For each owner, whether its elements are float16: weights may be float16, biases are float32."""
         return (self.owners.first < self.indexed.map.weights) & self.link.half
 
     @cached_property
     def sizes(self) -> Ints:
-        """For each owner, the bytes of a number that it owns."""
+        """For each owner, the bytes of one of its elements."""
         return np.where(self.halves, HALF, FLOAT).astype(np.int64)
 
     @property
     def placed(self) -> bool:
-        """Whether the order of its weights is not that of the model's array, so that random rounding needs a table of their places."""
+        """Whether the order of the weights differs from the model's array, so that random rounding needs a table of their positions."""
         return self.indexed.map.reordered
 
     @cached_property
@@ -63,7 +63,7 @@ class Ownership:
         return self._uses("source", self.source)
 
     def uses(self, side: Side) -> Iterator[tuple[Ints, Ints, Ints]]:
-        """For each replica: tile, owner and number of elements of every piece that a group receives from one owner."""
+        """Yield for each replica the tile, owner and number of elements of every piece that a group receives from one owner."""
         where = self.target if side == "target" else self.source
         assert where is not None
         tile, owner, elements = self.target_uses if side == "target" else self.source_uses
@@ -71,28 +71,29 @@ class Ownership:
             yield start + tile, owner, elements
 
     def joined(self, side: Side, uses: tuple[Ints, Ints, Ints], single: npt.NDArray[np.bool_] | None = None) -> npt.NDArray[np.bool_]:
-        """Return, for each of a replica's `uses`, whether it is sent as one piece with the previous one.
+        """Return, for each of a replica's `uses`, whether it is sent in one piece with the previous use.
 
-        Both then move between the same two tiles and are adjacent in the memory that is read. With `single`, that is the memory of groups:
-        it marks the tiles of the replica whose groups have a single block (private sums follow the other groups). Otherwise it is that of
-        owners.
+        Both then move between the same two tiles and are adjacent in the memory that is read. With `single`, this is the memory of groups:
+        `single` marks the tiles of the replica whose groups have one block each (otherwise private sums of further blocks follow). Without
+        it, this is the memory of owners, where elements are in the order of their numbers, and the copies of a tile's groups follow
+        each other.
         """
         tile, owner, _ = uses
         where, home = self.target if side == "target" else self.source, self.owners.tile[owner]
         assert where is not None
-        group = self._pieces(side, where)[0]
+        group, _, first, elements = self._pieces(side, where)
         if single is None:
-            # Float16 weights of an owner take whole words, and biases lie in another array.
+            # Float16 weights of an owner fill whole words, and biases are in another array.
             apart = self.halves[owner[:-1]] & (~self.halves[owner[1:]] | (self.owners.count[owner[:-1]] % 2 == 1))
-            follows = (np.diff(group) == 0) & (np.diff(owner) == 1) & ~apart
+            follows = (np.diff(first) == elements[:-1]) & ~(apart & (np.diff(owner) != 0))
         else:
             follows = (np.diff(group) == 0) | single[group_tiles(where)[group[:-1]]]
         found = np.zeros(len(tile), dtype=bool)
         found[1:] = follows & (np.diff(tile) == 0) & (np.diff(home) == 0)
         return found
 
-    def _pieces(self, side: Side, where: TileRange) -> tuple[Ints, Ints, Ints]:
-        """Group, owner and number of elements of every piece that a group of a replica receives from one owner."""
+    def _pieces(self, side: Side, where: TileRange) -> tuple[Ints, Ints, Ints, Ints]:
+        """Return group, owner, first element and number of elements of every piece that a group of a replica receives from one owner."""
         used = self.indexed.tables(side, where).used
         group = np.repeat(np.arange(len(used.group) - 1), np.diff(used.group))
         begin = np.searchsorted(self.owners.first, used.first, side="right") - 1
@@ -100,15 +101,15 @@ class Ownership:
         piece = np.repeat(np.arange(len(begin)), end - begin)
         owner = np.arange(len(piece)) - np.repeat(np.cumsum(end - begin) - (end - begin), end - begin) + begin[piece]
         first, last = self.owners.first[owner], (self.owners.first + self.owners.count)[owner]
-        elements = np.minimum((used.first + used.count)[piece], last) - np.maximum(used.first[piece], first)
-        return group[piece], owner, elements
+        begin = np.maximum(used.first[piece], first)
+        return group[piece], owner, begin, np.minimum((used.first + used.count)[piece], last) - begin
 
     def _uses(self, side: Side, where: TileRange) -> tuple[Ints, Ints, Ints]:
-        group, owner, elements = self._pieces(side, where)
+        group, owner, _, elements = self._pieces(side, where)
         return group_tiles(where)[group], owner, elements
 
 
 def group_tiles(where: TileRange) -> Ints:
-    """Tile of each group of a replica, counted in the replica."""
+    """Return the tile of each group of a replica, as an index in the replica."""
     found: Ints = np.repeat(np.arange(where.width), column_groups(where.neurons, where.columns))
     return found

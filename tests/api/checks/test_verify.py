@@ -1,4 +1,4 @@
-"""``snnc verify``: another implementation and snnc on the same arrays, layer by layer and step by step."""
+"""``snnc verify``: compare another implementation with snnc on the same arrays, layer by layer and step by step."""
 
 import json
 import sys

@@ -1,4 +1,4 @@
-"""``snnc convert``: a model of any form as a file of another."""
+"""``snnc convert``: convert a model file to another format."""
 
 import json
 from pathlib import Path

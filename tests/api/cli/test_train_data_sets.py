@@ -1,4 +1,4 @@
-"""``snnc train`` on data sets by their names, from options and from a recipe."""
+"""``snnc train`` on named data sets, with options and with a recipe."""
 
 import csv
 import runpy

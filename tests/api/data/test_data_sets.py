@@ -1,4 +1,4 @@
-"""Data sets: official formats written by hand, binning, encoders, order, and training on them."""
+"""Data sets: hand-written files in official formats, binning, encoders, order, and training on them."""
 
 import gzip
 import os
@@ -297,6 +297,7 @@ def network():
     return net
 
 
+@pytest.mark.representative("reference-None", "cpu-None")
 @pytest.mark.parametrize(("target", "batch"), [("reference", None), ("cpu", None), ("gc200", 4)])
 def test_training_on_a_data_set_gives_the_bits_of_arrays(target, batch):
     rng = np.random.default_rng(0)

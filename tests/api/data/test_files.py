@@ -1,4 +1,4 @@
-"""Data files are read without trust; outputs appear whole or not at all."""
+"""Data files are read without trust; outputs are written completely or not at all."""
 
 import os
 import pickle

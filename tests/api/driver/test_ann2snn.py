@@ -1,4 +1,4 @@
-"""ReLU networks from PyTorch and from files, by the commands and in Python: trained classifiers, fine-tuning, ONNX Runtime."""
+"""ReLU networks from PyTorch and from files, with commands and in Python: trained classifiers, fine-tuning, ONNX Runtime."""
 
 import json
 import re

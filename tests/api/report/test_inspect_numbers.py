@@ -1,4 +1,4 @@
-"""What a report computes, against numbers worked out by hand."""
+"""Numbers in a report, compared with hand computations."""
 
 from __future__ import annotations
 

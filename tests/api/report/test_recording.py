@@ -1,4 +1,4 @@
-"""Recorded spikes: kept exactly, checked when read, compared with what the plan assumed."""
+"""Recorded spikes: stored exactly, checked when read, compared with the plan's assumption."""
 
 from __future__ import annotations
 

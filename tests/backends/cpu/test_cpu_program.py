@@ -1,4 +1,4 @@
-"""What the C++ program promises beside right numbers: the same bits again, any sizes, clear refusals, no undefined behaviour."""
+"""Guarantees of the C++ program besides correct numbers: reproducible bits, any sizes, clear refusals, no undefined behaviour."""
 
 import multiprocessing
 import subprocess

@@ -1,4 +1,4 @@
-"""Spikes as events: the same results as from dense arrays, and refusals of what is no event."""
+"""Spikes as events: the same results as from dense arrays, and refusal of invalid events."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Builds the emulator once, and each C++ case once; tests run cases with arguments and compare what they print."""
+"""Builds the emulator once, and each C++ case once; tests run cases with arguments and compare their output."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Float16 weights of sparse, convolution and one-to-one connections: updates as those of the reference, half the memory, predictions."""
+"""Float16 weights of sparse, convolution and one-to-one connections: the reference's updates, half the memory, predictions."""
 
 from functools import partial
 
@@ -8,6 +8,7 @@ from indexed_nets import convolutional, sparse_recurrent
 from one_to_one_nets import one_to_one
 from poplar_projects import BATCH, STEPS, Project, machine, several_inputs
 
+import snnc
 from snnc.backends.poplar.emit import emit_poplar
 from snnc.backends.poplar.engine import open_engine
 from snnc.compiler.losses import parse_loss
@@ -101,34 +102,82 @@ def test_records_of_a_program_that_only_runs_equal_those_of_the_reference(tmp_pa
         np.testing.assert_allclose(records[record], values, atol=1e-6 * max(1.0, float(np.abs(values).max())), rtol=1e-5)
 
 
-def planned_and_emulated(folder, make, kind, half):
+def planned_and_emulated(folder, make, kind, half, tiles=4):
     options = {"loss": parse_loss("ce_mean_membrane"), "loss_output": "y", "optimizer": Adam(1e-3), "steps": 30}
     program = lower(make(np.random.default_rng(3)), half=half, rounding=WeightRounding(kind), **options)
     random = np.random.default_rng(1)
     x = {i.id: (random.random((30, BATCH, *i.shape)) < 0.2).astype(np.float32) for i in program.inputs}
     seen = measure_activity(program, x, "the test's inputs")
-    plan = make_plan(program, machine(4), steps=30, batch=BATCH, effort=0, activity=seen.mean, counts=seen.counts)
+    plan = make_plan(program, machine(tiles), steps=30, batch=BATCH, effort=0, activity=seen.mean, **seen.measured)
     engine = open_engine(emit_poplar(program, plan, folder / "-".join(("project", kind, *half))))
     engine.train_batch(x, random.integers(0, 4, BATCH), 1e-3)
     return plan, engine.profile()["emulator"]
 
 
+def cycles_of(phase):
+    return phase.runs * (phase.compute + phase.sync + phase.exchange)
+
+
+def bytes_of_variables(plan, emulated):
+    planned = np.sum([plan.memory[name] for name in plan.memory if name not in ("exchange", "vertices", "tables", "code")], axis=0)
+    return planned.sum(), sum(emulated["per_tile"]["peak"]["variables"])
+
+
 PLANNED = [(sparse_recurrent, "master"), (convolutional, "stochastic"), (partial(one_to_one, hidden=301), "stochastic")]
 
 
-@pytest.mark.representative("sparse_recurrent-*")
+@pytest.mark.representative("sparse_recurrent-*", "convolutional-*")
 @pytest.mark.parametrize(("make", "kind"), PLANNED)
 def test_memory_and_cycles_are_predicted_within_five_per_cent(tmp_path, make, kind):
     plan, emulated = planned_and_emulated(tmp_path, make, kind, ("weights",))
-    whole, _ = planned_and_emulated(tmp_path, make, kind, ())
-    # The neurons of the convolutions are predicted 18 % low, in float32 too: their phases are compared alone.
-    error = plan.cycles / emulated["cycles_last_run"] if make is not convolutional else 1.0
-    assert error == pytest.approx(1, rel=0.05)
+    assert plan.cycles == pytest.approx(emulated["cycles_last_run"], rel=0.05)
     found = read_profile(plan, emulated)
     for phase in plan.phases:
-        if phase.name in ("update: optimiser", "update: shared numbers") or phase.name.endswith("source gradients"):
-            predicted = phase.runs * (phase.compute + phase.sync + phase.exchange)
-            assert predicted == pytest.approx(sum(found.phases[phase.name].values()), rel=0.05, abs=100), phase.name
-    planned = np.sum([plan.memory[name] for name in plan.memory if name not in ("exchange", "vertices", "tables", "code")], axis=0)
-    assert planned.sum() == pytest.approx(sum(emulated["per_tile"]["peak"]["variables"]), rel=0.05)
+        if phase.name in ("update: optimiser", "update: shared numbers") or phase.name.endswith(("source gradients", ": neurons")):
+            assert cycles_of(phase) == pytest.approx(sum(found.phases[phase.name].values()), rel=0.05, abs=100), phase.name
+    planned, held = bytes_of_variables(plan, emulated)
+    assert planned == pytest.approx(held, rel=0.05)
+    whole, _ = planned_and_emulated(tmp_path, make, kind, ())
     assert sum(plan.memory["weights"]) < 0.75 * sum(whole.memory["weights"])
+
+
+def drawn_convolutions(_, *, seed):
+    """One to three layers of convolutions: kernels, strides, padding, groups, biases, averages, maxima and loops are drawn."""
+    random = np.random.default_rng(seed)
+    net = snnc.Network("drawn", seed=seed)
+    last = net.input((int(random.choice([1, 2, 4])), *map(int, random.integers(6, 12, 2))), name="x")
+    for n in range(int(random.integers(1, 4))):
+        channels = last.shape[0]
+        kernel = tuple(map(int, random.integers(1, 4, 2)))
+        groups = int(random.choice([1, 2])) if channels % 2 == 0 else 1
+        strides = tuple(map(int, random.integers(1, 3, 2)))
+        padding = tuple(k // 2 for k in kernel)
+        options = {"stride": strides, "padding": padding, "groups": groups, "bias": random.random() < 0.5}
+        layers = [snnc.Conv(2 * int(random.integers(1, 4)), kernel, **options)]
+        shape = net.shape_after(last, layers)
+        if random.random() < 0.4 and min(shape[1:]) > 1:
+            layers.append((snnc.AvgPool if random.random() < 0.5 else snnc.MaxPool)(2))
+        maps = net.population(net.shape_after(last, layers), snnc.LIF(beta=0.8, threshold=0.3), name=f"maps{n}")
+        net.connect(last, maps, layers)
+        if random.random() < 0.4:
+            net.connect(maps, maps, snnc.Conv(maps.shape[0], 3, padding=1, groups=maps.shape[0], bias=False), delay=1)
+        last = maps
+    readout = net.population(4, snnc.LI(beta=0.9), name="y")
+    net.connect(last, readout, snnc.Dense())
+    return net.graph()
+
+
+@pytest.mark.representative("half-3", "half-8", "float-1")
+@pytest.mark.parametrize("seed", [1, 3, 6, 8])
+@pytest.mark.parametrize("half", [(), ("weights",)], ids=["float", "half"])
+def test_cycles_of_drawn_convolutions_are_predicted(tmp_path, half, seed):
+    """The whole step within 2 %, and each phase that takes a twentieth of it within 5 %."""
+    plan, emulated = planned_and_emulated(tmp_path, partial(drawn_convolutions, seed=seed), "stochastic", half, tiles=3 + seed % 5)
+    cycles, found = emulated["cycles_last_run"], read_profile(plan, emulated)
+    assert plan.cycles == pytest.approx(cycles, rel=0.02)
+    for phase in plan.phases:
+        counted = sum(found.phases.get(phase.name, {}).values())
+        if counted > cycles / 20:
+            assert cycles_of(phase) == pytest.approx(counted, rel=0.05), phase.name
+    planned, held = bytes_of_variables(plan, emulated)
+    assert planned == pytest.approx(held, rel=0.02)

@@ -1,4 +1,4 @@
-"""Packages for PopTorch whose sources drop spikes: trained on the emulator by their own script, as the reference trains."""
+"""Packages for PopTorch whose sources drop spikes: trained on the emulator by their own script, with the reference's results."""
 
 import importlib
 

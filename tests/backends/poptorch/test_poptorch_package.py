@@ -1,4 +1,4 @@
-"""What a package for PopTorch consists of: Python 3.8 that imports torch and poptorch alone, shared codelets, weights, clear messages."""
+"""Contents of a package for PopTorch: Python 3.8 that imports only torch and poptorch, shared codelets, weights, clear messages."""
 
 import ast
 import json
@@ -188,7 +188,7 @@ def test_a_folder_without_a_package_is_refused(tmp_path, capsys):
 
 
 def test_an_operation_that_no_library_registers_is_an_error():
-    with pytest.raises(PopArtError, match=r"no library that is loaded registers the operation snnc\.Nothing:1"):
+    with pytest.raises(PopArtError, match=r"no loaded library registers the operation snnc\.Nothing:1"):
         open_operation("snnc", "Nothing", 1, {}, [(2,)], machine="ipu2", tiles=2)
 
 
@@ -200,7 +200,7 @@ def test_inputs_of_another_shape_or_number_are_refused():
             model(torch.zeros(5, 11, 30))
         with pytest.raises(ValueError, match="takes 1 inputs, not 2"):
             model(torch.zeros(5, 12, 30), torch.zeros(5, 12, 30))
-    with pytest.raises(PopArtError, match="input x0 of the network has another shape"):
+    with pytest.raises(PopArtError, match="input x0 of the network does not have the shape"):
         name = json.loads((case.folder / "network.json").read_text())["operation"]
         shapes = [(1,), *(g.shape for g in case.operation.given[1:])]
         open_operation("snnc", name, 1, {"folder": str(case.folder)}, shapes, machine="ipu2", tiles=100)

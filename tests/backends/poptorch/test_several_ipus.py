@@ -1,4 +1,4 @@
-"""A custom operation that belongs to one IPU and takes the tiles of several."""
+"""A custom operation that is assigned to one IPU and uses the tiles of several."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Sparse networks with views in parts: what is cut, joined, delayed or weighted twice between populations computes the same."""
+"""Sparse networks with views in parts: slices, concatenations, delays and two weights in a row give the same results."""
 
 import cpu_projects
 import numpy as np

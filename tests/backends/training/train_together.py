@@ -1,6 +1,6 @@
-"""One of the processes that test_ranks.py starts: trains each case together with the others, and writes what came of it.
+"""One of the processes that test_ranks.py starts: trains each case together with the others, and writes the results.
 
-Arguments: a folder that holds the project ``together``, and where ``rank0.npz``, ``rank1.npz`` are written.
+Argument: the folder that contains the project ``together`` and receives ``rank0.npz``, ``rank1.npz``.
 """
 
 import contextlib

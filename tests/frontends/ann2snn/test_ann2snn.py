@@ -1,4 +1,4 @@
-"""ReLU networks become integrate-and-fire neurons: what is read, what the neurons compute, and what is refused."""
+"""ReLU networks become integrate-and-fire neurons: accepted networks, results of the neurons, and refusals."""
 
 import numpy as np
 import pytest

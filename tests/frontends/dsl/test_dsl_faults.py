@@ -1,4 +1,4 @@
-"""Every mistake in a network of the DSL is an error at the line that wrote it."""
+"""Every mistake in a network of the DSL is reported at its line."""
 
 import traceback
 from pathlib import Path

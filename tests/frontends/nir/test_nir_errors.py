@@ -1,4 +1,4 @@
-"""Files that are no NIR, or wrong: one coded error each, quickly and without much memory."""
+"""Files that are not NIR, or are invalid: one error with a code each, quickly and without much memory."""
 
 import contextlib
 import time

@@ -1,4 +1,4 @@
-"""The interpreter of NIR files against the frameworks' stored outputs, and the graph against the interpreter on random files."""
+"""The interpreter of NIR files compared with frameworks' stored outputs, and the graph with the interpreter on random files."""
 
 import h5py
 import nir

@@ -1,4 +1,4 @@
-"""Graphs written as NIR files: read back they are the same; what NIR cannot say is refused."""
+"""Graphs written as NIR files are the same when read back; those that NIR cannot express are refused."""
 
 import h5py
 import nir

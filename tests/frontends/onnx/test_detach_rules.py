@@ -1,4 +1,4 @@
-"""Where gradients stop in files, which do not say it: --detach reset, none, all."""
+"""Where gradients stop, which files do not specify: --detach reset, none, all."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Single steps whose states share a tensor, or wait in a buffer that moves by one entry a step."""
+"""Single steps whose states share a tensor, or wait in a buffer that shifts by one entry per step."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Outputs that are summaries or parts of a sequence, as files write them, against ONNX Runtime."""
+"""Outputs that summarise or slice a sequence, in the forms found in files, compared with ONNX Runtime."""
 
 import numpy as np
 import pytest

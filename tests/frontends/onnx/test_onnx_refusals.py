@@ -1,4 +1,4 @@
-"""Operators whose attributes, shapes or data do not fit are refused with the code and the reason."""
+"""Operators with unsupported attributes, shapes or data are refused with the code and the reason."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""A file that is read wrong is refused: what was recovered runs next to the file, at every step."""
+"""An incorrectly read file is refused: the recovered network is compared with the file at every step."""
 
 from dataclasses import replace
 from pathlib import Path

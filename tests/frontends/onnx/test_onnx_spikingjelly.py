@@ -1,4 +1,4 @@
-"""Forms of SpikingJelly's neurons: resets to a value, leaks that follow the reset, parallel neurons, states that an export loses."""
+"""Forms of SpikingJelly's neurons: resets to a value, leaks after the reset, parallel neurons, states lost in an export."""
 
 import numpy as np
 import pytest

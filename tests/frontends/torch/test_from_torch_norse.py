@@ -1,4 +1,4 @@
-"""Norse's modules become networks and take their weights back: cells, cells in a sequence, and modules of whole sequences."""
+"""Norse's modules become networks and get their weights back: cells, cells in a sequence, and modules for whole sequences."""
 
 import numpy as np
 import pytest

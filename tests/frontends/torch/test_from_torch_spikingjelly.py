@@ -1,4 +1,4 @@
-"""SpikingJelly's modules become networks and take their weights back, in both step modes."""
+"""SpikingJelly's modules become networks and get their weights back, in both step modes."""
 
 import numpy as np
 import pytest

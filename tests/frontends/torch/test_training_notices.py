@@ -1,4 +1,4 @@
-"""What training changes in another way than the module's framework is said when it starts, and not before."""
+"""Training that differs from the module's framework is reported when it starts, and not before."""
 
 import warnings
 

@@ -19,6 +19,7 @@
 #include <poplar/ProfileValue.hpp>
 #include <poplar/Program.hpp>
 #include <poplar/StreamCallback.hpp>
+#include <poplar/core/Language.hpp>
 
 namespace pva {
 class Report;
@@ -53,11 +54,11 @@ public:
   void deploy() {}
   void run(unsigned program = 0, const std::string &debugName = "");
   /// With RuntimeOptions (poplar/RuntimeOptions.hpp), on which runs do not depend here.
-  template <class Options, class = std::enable_if_t<std::is_base_of_v<OptionFlags, Options>>>
+  template <class Options, class = core::EnableIf<std::is_base_of<OptionFlags, Options>::value>>
   void run(unsigned program, const std::string &debugName, const Options &) {
     run(program, debugName);
   }
-  template <class Options, class = std::enable_if_t<std::is_base_of_v<OptionFlags, Options>>> void run(unsigned program, const Options &) {
+  template <class Options, class = core::EnableIf<std::is_base_of<OptionFlags, Options>::value>> void run(unsigned program, const Options &) {
     run(program);
   }
   void loadAndRun(const Device &device, unsigned program = 0, const std::string &debugName = "") {
@@ -116,6 +117,8 @@ public:
   static TimerTimePoint getTimeStamp() { return {std::chrono::steady_clock::now()}; }
   /// Logs a time of the host where $POPLAR_LOG_LEVEL asks for INFO or more.
   void reportTiming(const std::string &timerName, const TimerTimePoint &start, const TimerTimePoint &end);
+  /// The same as a text.
+  static std::string reportTiming(const TimerTimePoint &start, const TimerTimePoint &end);
 
   /// Cycles and the like are counted always.
   void enableExecutionProfiling() {}
@@ -125,8 +128,8 @@ public:
   void setPrintStream(std::ostream &stream) { setPrintTensorStream(stream); }
   void printProfileSummary(std::ostream &stream, const OptionFlags &options = {});
   void resetExecutionProfile();
-  /// The profile of compilation, as pva::openReport reads it from a file (pva/pva.hpp).
-  pva::Report getReport() const;
+  /// The profile of compilation, as pva::openReport reads it from a file (pva/pva.hpp), and that of the runs where options ask for it.
+  pva::Report getReport(bool reportExecution = true) const;
   /// Of older programs; both are the emulator's whole profile.
   ProfileValue getGraphProfile() const;
   ProfileValue getExecutionProfile() const { return getGraphProfile(); }

@@ -32,6 +32,7 @@
 #include <poplar/VersionInfo.hpp>
 #include <poplar/VertexRef.hpp>
 #include <poplar/replication_factor.hpp>
+#include <poplar/core/Language.hpp>
 
 namespace poplar {
 
@@ -42,20 +43,16 @@ struct TileSelection;
 
 /// A value of the host with its device type, as bytes.
 struct HostValue {
-  template <class T, class = std::enable_if_t<isNumber<T>>>
-  HostValue(T value) : isFloat(!std::is_integral_v<T>), real(static_cast<double>(value)), integer(toInteger(value)) {}
+  template <class T, class = core::EnableIf<core::IsNumber<T>::value>>
+  HostValue(T value) : isFloat(!std::is_integral<T>::value), real(static_cast<double>(value)), integer(toInteger(value)) {}
 
   bool isFloat;
   double real;
   std::int64_t integer;
 
 private:
-  template <class T> static std::int64_t toInteger(T value) {
-    if constexpr (std::is_integral_v<T>)
-      return std::int64_t(value);
-    else
-      return 0;
-  }
+  template <class T> static core::EnableIf<std::is_integral<T>::value, std::int64_t> toInteger(T value) { return std::int64_t(value); }
+  template <class T> static core::EnableIf<!std::is_integral<T>::value, std::int64_t> toInteger(T) { return 0; }
 };
 
 /// One connection of a new vertex.
@@ -104,7 +101,7 @@ public:
     return addCodelets(std::string(path), type, compileFlags);
   }
   void addCodelets(ArrayRef<std::string> paths, const std::string &compileFlags = "");
-  template <class Text, class = std::enable_if_t<std::is_convertible_v<Text, std::string>>>
+  template <class Text, class = core::EnableIf<std::is_convertible<Text, std::string>::value>>
   void addCodelets(const std::vector<Text> &paths, const std::string &compileFlags = "") {
     for (const Text &path : paths)
       addCodelets(std::string(path), CodeletFileType::Auto, compileFlags);
@@ -145,7 +142,7 @@ public:
                      const DebugContext &context = {}) {
     return addConstantQuarter(type, metadata, shape, std::vector<double>(values.begin(), values.end()), context);
   }
-  template <class T, class = std::enable_if_t<isNumber<T>>>
+  template <class T, class = core::EnableIf<core::IsNumber<T>::value>>
   Tensor addConstant(const Type &type, ArrayRef<std::size_t> shape, T value, const DebugContext &context = {}) {
     return addConstantValues(type, shape, {HostValue(value)}, context);
   }
@@ -188,7 +185,9 @@ public:
   void connect(const FieldRef &field, HostValue value);
   void setFieldSize(const FieldRef &field, std::size_t size);
 
-  void setInitialValue(const FieldRef &field, HostValue value) { setInitialValues(field, {value}); }
+  template <class T, class = core::EnableIf<core::IsNumber<T>::value>> void setInitialValue(const FieldRef &field, T value) {
+    setInitialValues(field, {HostValue(value)});
+  }
   template <class T> void setInitialValue(const FieldRef &field, const std::vector<T> &values) {
     setInitialValues(field, toHostValues(ArrayRef<T>(values)));
   }
@@ -196,7 +195,9 @@ public:
   template <class T> void setInitialValue(const FieldRef &field, std::initializer_list<T> values) {
     setInitialValues(field, toHostValues(ArrayRef<T>(values.begin(), values.size())));
   }
-  void setInitialValue(const Tensor &tensor, HostValue value) { setInitialValues(tensor, {value}); }
+  template <class T, class = core::EnableIf<core::IsNumber<T>::value>> void setInitialValue(const Tensor &tensor, T value) {
+    setInitialValues(tensor, {HostValue(value)});
+  }
   template <class T> void setInitialValue(const Tensor &tensor, const std::vector<T> &values) {
     setInitialValues(tensor, toHostValues(ArrayRef<T>(values)));
   }
@@ -225,7 +226,7 @@ public:
   std::vector<std::vector<Interval>> getSortedContiguousRegions(const Tensor &tensor, ArrayRef<Interval> regions, bool removeAliases = false,
                                                                 std::vector<std::size_t> *aliases = nullptr) const;
   /// A template, so that braces mean a list of intervals.
-  template <class Part, class = std::enable_if_t<std::is_same_v<Part, std::vector<Interval>>>>
+  template <class Part, class = core::EnableIf<std::is_same<Part, std::vector<Interval>>::value>>
   std::vector<std::vector<Interval>> getSortedContiguousRegions(const Tensor &tensor, const std::vector<Part> &regions, bool removeAliases = false,
                                                                 std::vector<std::size_t> *aliases = nullptr) const {
     std::vector<Interval> all;
@@ -285,6 +286,8 @@ public:
   std::vector<Tensor> deserializeTensors(std::istream &is, SerializationFormat format);
 
   Function addFunction(const program::Program &program);
+  /// Throws graph_object_creation_error for a function that the graph does not have.
+  FunctionBuffer addFunctionBuffer(Function function, FunctionBufferMappingType type);
 
   /// Of the emulator itself.
   core::GraphData &data() const { return *data_; }

@@ -19,6 +19,7 @@
 #include <poplar/SyncType.hpp>
 #include <poplar/Tensor.hpp>
 #include <poplar/VertexRef.hpp>
+#include <poplar/core/Language.hpp>
 
 namespace poplar {
 
@@ -54,10 +55,11 @@ public:
   Sequence(std::initializer_list<Program> programs, const DebugContext &context = {});
   explicit Sequence(const std::vector<Program> &programs, const DebugContext &context = {});
   template <class First, class... Rest,
-            class = std::enable_if_t<std::is_base_of_v<Program, std::decay_t<First>> && !(sizeof...(Rest) == 0 && std::is_base_of_v<Sequence, std::decay_t<First>>)>>
+            class = core::EnableIf<std::is_base_of<Program, typename std::decay<First>::type>::value && !(sizeof...(Rest) == 0 && std::is_base_of<Sequence, typename std::decay<First>::type>::value)>>
   Sequence(First &&first, Rest &&...rest) : Sequence(DebugContext()) {
     add(std::forward<First>(first));
-    (addOne(std::forward<Rest>(rest)), ...);
+    const int inOrder[] = {0, (addOne(std::forward<Rest>(rest)), 0)...};
+    (void)inOrder;
   }
   void add(const Program &program);
   void add_back(const Program &program) { add(program); }
@@ -128,6 +130,9 @@ public:
   /// The rows that `offset` names when the program runs, one after the other in the tensor.
   Copy(const RemoteBuffer &buffer, const Tensor &destination, const Tensor &offset, const DebugContext &context = {});
   Copy(const Tensor &source, const RemoteBuffer &buffer, const Tensor &offset, const DebugContext &context = {});
+  /// The code of a function to its tiles, where the emulator has it already: it moves nothing and takes no time.
+  Copy(const FunctionBuffer &buffer, const Function &function, const DebugContext &context = {});
+  Copy(const Function &function, const FunctionBuffer &buffer, const DebugContext &context = {});
 };
 
 class WriteUndef : public Program {

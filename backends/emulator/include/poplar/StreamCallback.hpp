@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include <poplar/core/Language.hpp>
+
 namespace poplar {
 
 class StreamCallback {
@@ -29,9 +31,9 @@ using LegacyStreamCallback = StreamCallback;
 /// A function, or a StreamCallback with its prefetching.
 class StreamCallbackHandle {
 public:
-  template <class F, class = std::enable_if_t<std::is_invocable_v<F &, void *>>>
+  template <class F, class = decltype(std::declval<F &>()(std::declval<void *>()))>
   StreamCallbackHandle(F callback) : fetch_(std::move(callback)) {}
-  template <class Callback, class = std::enable_if_t<std::is_base_of_v<StreamCallback, Callback>>>
+  template <class Callback, class = core::EnableIf<std::is_base_of<StreamCallback, Callback>::value>>
   StreamCallbackHandle(std::unique_ptr<Callback> callback) : callback_(std::move(callback)) {}
 
   /// One transfer: what was prefetched before, else fetched now.

@@ -15,6 +15,7 @@
 #include <poplar/Interval.hpp>
 #include <poplar/Type.hpp>
 #include <poplar/UpsampleMethod.hpp>
+#include <poplar/core/Language.hpp>
 
 namespace poplar {
 
@@ -64,6 +65,18 @@ public:
     return slices(ArrayRef<Interval>(intervals), dimension);
   }
   std::vector<Tensor> slices(const std::vector<std::vector<Interval>> &intervals, unsigned dimension = 0) const;
+  /// Slices of one index each; templates, so that braces mean intervals.
+  template <class Index, class = core::EnableIf<std::is_same<Index, unsigned>::value>>
+  std::vector<Tensor> slices(ArrayRef<Index> indices, unsigned dimension = 0) const {
+    std::vector<Tensor> found;
+    for (const unsigned index : indices)
+      found.push_back(slice(index, std::size_t(index) + 1, dimension));
+    return found;
+  }
+  template <class Index, class = core::EnableIf<std::is_same<Index, unsigned>::value>>
+  std::vector<Tensor> slices(const std::vector<Index> &indices, unsigned dimension = 0) const {
+    return slices(ArrayRef<Index>(indices), dimension);
+  }
   Tensor index(ArrayRef<std::size_t> indices) const;
   Tensor flatten() const;
   Tensor flatten(unsigned dimBegin, unsigned dimEnd) const;

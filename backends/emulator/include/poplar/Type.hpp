@@ -9,6 +9,7 @@
 #include <type_traits>
 
 #include <poplar/IeeeHalf.hpp>
+#include <poplar/core/Language.hpp>
 
 namespace poplar {
 
@@ -26,6 +27,7 @@ public:
   constexpr bool isSigned() const { return isFloatingPoint() || id_ == 2 || id_ == 4 || id_ == 5 || id_ == 7 || id_ == 9; }
   /// Whether a tensor of the type has metadata that say how its bits are read.
   constexpr bool requiresMetadata() const { return id_ == 13; }
+  constexpr std::size_t hash() const { return id_; }
   constexpr bool operator==(Type other) const { return id_ == other.id_; }
   constexpr bool operator!=(Type other) const { return id_ != other.id_; }
   constexpr bool operator<(Type other) const { return id_ < other.id_; }
@@ -40,7 +42,7 @@ std::ostream &operator<<(std::ostream &os, Type type);
 #if defined(SNNC_EMULATOR_SOURCES)
 #define SNNC_TYPE inline constexpr Type
 #else
-#define SNNC_TYPE inline Type
+#define SNNC_TYPE SNNC_HEADER_VARIABLE Type
 #endif
 SNNC_TYPE BOOL{1};
 SNNC_TYPE CHAR{2};
@@ -68,27 +70,16 @@ SNNC_TYPE UNSIGNED{8};
 
 /// The device type of a host type.
 template <class T> struct equivalent_device_type {
-  static_assert(isNumber<T>, "no device type for this host type");
+  static_assert(core::IsNumber<T>::value, "no device type for this host type");
   static constexpr Type find() {
-    if (isHalf<T>)
-      return Type(11);
-    if (std::is_floating_point_v<T>)
-      return Type(12);
-    if (std::is_same_v<T, bool>)
-      return Type(1);
-    if (std::is_same_v<T, char>)
-      return Type(2);
-    const bool isSigned = std::is_signed_v<T>;
-    switch (sizeof(T)) {
-    case 1:
-      return Type(isSigned ? 4 : 3);
-    case 2:
-      return Type(isSigned ? 5 : 6);
-    case 4:
-      return Type(isSigned ? 7 : 8);
-    default:
-      return Type(isSigned ? 9 : 10);
-    }
+    return Type(core::IsHalf<T>::value                ? 11
+                : std::is_floating_point<T>::value    ? 12
+                : std::is_same<T, bool>::value        ? 1
+                : std::is_same<T, char>::value        ? 2
+                : sizeof(T) == 1                      ? (std::is_signed<T>::value ? 4 : 3)
+                : sizeof(T) == 2                      ? (std::is_signed<T>::value ? 5 : 6)
+                : sizeof(T) == 4                      ? (std::is_signed<T>::value ? 7 : 8)
+                                                      : (std::is_signed<T>::value ? 9 : 10));
   }
   const Type value = find();
 };

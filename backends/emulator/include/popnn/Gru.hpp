@@ -91,6 +91,30 @@ poplar::Tensor gruBwdWithWU(poplar::Graph &graph, const GruParams &params, popla
                             poplar::Tensor *inputGrad, GruWeights &weightsGrad, const poplar::DebugContext &context = {},
                             const poplar::OptionFlags &options = {}, poplin::PlanningCache *cache = nullptr);
 
+/// The same with attention: the update gate of step t and sample b is multiplied by 1 - attentions[b][t]; attentions are [batch, steps].
+/// Source: G. Zhou et al., Deep Interest Evolution Network, AAAI 2019. Functions of older versions with `realTimeSteps` are not declared.
+poplar::Tensor auGruFwd(poplar::Graph &graph, const GruParams &params, const poplar::Tensor &stateInit, const poplar::Tensor &in,
+                        const GruWeights &weights, poplar::Tensor *intermediates, const poplar::Tensor &attentions,
+                        poplar::program::Sequence &prog, const poplar::DebugContext &context = {}, const poplar::OptionFlags &options = {},
+                        poplin::PlanningCache *cache = nullptr);
+/// `attentionsGrad`, [batch, steps], may be null too.
+poplar::Tensor auGruBwd(poplar::Graph &graph, const GruParams &params, poplar::program::Sequence &prog, const poplar::Tensor &fwdOutputInit,
+                        const poplar::Tensor &fwdIntermediates, const GruWeights &weights, const poplar::Tensor &input,
+                        const poplar::Tensor &output, const poplar::Tensor &outputGrad, poplar::Tensor *inputGrad,
+                        poplar::Tensor *bwdIntermediates, const poplar::Tensor &attentions, poplar::Tensor *attentionsGrad,
+                        const poplar::DebugContext &context = {}, const poplar::OptionFlags &options = {},
+                        poplin::PlanningCache *cache = nullptr);
+GruWeights auGruWU(poplar::Graph &graph, const GruParams &params, poplar::program::Sequence &prog, const poplar::Tensor &fwdOutputInit,
+                   const poplar::Tensor &fwdIntermediates, const poplar::Tensor &bwdIntermediates, const GruWeights &weights,
+                   const poplar::Tensor &input, const poplar::Tensor &output, const poplar::DebugContext &context = {},
+                   const poplar::OptionFlags &options = {}, poplin::PlanningCache *cache = nullptr);
+poplar::Tensor auGruBwdWithWU(poplar::Graph &graph, const GruParams &params, poplar::program::Sequence &prog,
+                              const poplar::Tensor &fwdOutputInit, const poplar::Tensor &fwdIntermediates, const GruWeights &weights,
+                              const poplar::Tensor &input, const poplar::Tensor &output, const poplar::Tensor &outputGrad,
+                              poplar::Tensor *inputGrad, GruWeights &weightsGrad, const poplar::Tensor &attentions,
+                              poplar::Tensor *attentionsGrad, const poplar::DebugContext &context = {},
+                              const poplar::OptionFlags &options = {}, poplin::PlanningCache *cache = nullptr);
+
 } // namespace gru
 } // namespace popnn
 

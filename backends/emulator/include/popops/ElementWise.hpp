@@ -10,6 +10,7 @@
 #include <poplar/OptionFlags.hpp>
 #include <poplar/Program.hpp>
 #include <poplar/Tensor.hpp>
+#include <poplar/core/Language.hpp>
 #include <popops/Expr.hpp>
 
 namespace popops {
@@ -67,8 +68,7 @@ inline void mapWithOutput(Graph &graph, expr::TernaryOpType op, const Tensor &a,
 }
 
 namespace detail {
-using poplar::isNumber;
-template <class T> using IfNumber = std::enable_if_t<isNumber<T>>;
+template <class T> using IfNumber = poplar::core::EnableIf<poplar::core::IsNumber<T>::value>;
 } // namespace detail
 
 #define SNNC_POPOPS_UNARY(name, TYPE)                                                                                            \

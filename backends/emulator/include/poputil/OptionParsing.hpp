@@ -53,14 +53,13 @@ inline bool asBool(const poplar::StringRef &value) { return asEnum<bool>(value, 
 /// What is done with the value of one option.
 class OptionHandler {
 public:
-  template <class F, class = std::enable_if_t<std::is_invocable_v<F &, poplar::StringRef>>>
+  template <class F, class = decltype(std::declval<F &>()(std::declval<poplar::StringRef>()))>
   OptionHandler(F handler) : handler_(std::move(handler)) {}
   void parseValue(poplar::StringRef value) const { handler_(value); }
 
   template <class T, class Values = std::map<std::string, T>> static OptionHandler createWithEnum(T &output, Values &&values) {
-    return OptionHandler([&output, known = std::map<std::string, T>(std::forward<Values>(values))](poplar::StringRef value) {
-      output = parse::asEnum<T>(value, known);
-    });
+    const std::map<std::string, T> known(std::forward<Values>(values));
+    return OptionHandler([&output, known](poplar::StringRef value) { output = parse::asEnum<T>(value, known); });
   }
   template <class T> static OptionHandler createWithInteger(T &output) {
     return OptionHandler([&output](poplar::StringRef value) { output = T(parse::asInteger<long long>(value)); });

@@ -4,6 +4,7 @@
 
 #include <string>
 #include <type_traits>
+#include <vector>
 
 #include <poplar/StringRef.hpp>
 #include <poplar/Type.hpp>
@@ -27,7 +28,8 @@ template <class T> std::string templateArgument(const T &value) { return VertexT
 /// templateVertex("Sum", FLOAT, 4) is "Sum<float,4>".
 template <class First, class... Rest> std::string templateVertex(const std::string &name, const First &first, const Rest &...rest) {
   std::string text = name + "<" + templateArgument(first);
-  ((text += "," + templateArgument(rest)), ...);
+  for (const std::string &argument : std::vector<std::string>{templateArgument(rest)...})
+    text += "," + argument;
   return text + ">";
 }
 inline std::string templateVertex(const std::string &name) { return name; }

@@ -3,6 +3,7 @@
 #define SNNC_PVA_PVA_HPP
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -61,8 +62,104 @@ public:
   TileMemory memory_;
 };
 
+/// A control program and what it contains.
+class Program {
+public:
+  enum class Type {
+    Unknown, Sequence, Repeat, RepeatWhile, If, Switch, Call, OnTileExecute, DoExchange, StreamCopyBegin, StreamCopyMid, StreamCopyEnd,
+    RemoteCopy, Sync, WriteUndef, PrintTensor, Abort
+  };
+
+  Type type() const { return type_; }
+  const std::string &name() const { return name_; }
+  const std::vector<std::shared_ptr<Program>> &children() const { return children_; }
+
+  Type type_ = Type::Unknown;
+  std::string name_;
+  std::vector<std::shared_ptr<Program>> children_;
+};
+
+/// One compute set in one step: cycles of each tile, of an average execution.
+class ComputeSetRun {
+public:
+  const std::string &name() const { return name_; }
+  const std::vector<std::uint64_t> &cyclesByTile() const { return cycles_; }
+  const std::vector<std::uint64_t> &estimatedCyclesByTile() const { return cycles_; }
+
+  std::string name_;
+  std::vector<std::uint64_t> cycles_;
+};
+
+class IpuStep {
+public:
+  std::uint64_t cycles() const { return cycles_; }
+
+  std::uint64_t cycles_ = 0;
+};
+
+/// One execution of a program that contains no others. All IPUs take the same time.
+class ExecutionStep {
+public:
+  const std::shared_ptr<Program> &program() const { return program_; }
+  const std::vector<IpuStep> &ipus() const { return ipus_; }
+  const std::vector<ComputeSetRun> &computeSets() const { return computeSets_; }
+
+  std::shared_ptr<Program> program_;
+  std::vector<IpuStep> ipus_;
+  std::vector<ComputeSetRun> computeSets_;
+};
+
+class Run {
+public:
+  const std::string &name() const { return name_; }
+  const std::vector<ExecutionStep> &steps() const { return steps_; }
+
+  std::string name_;
+  std::vector<ExecutionStep> steps_;
+};
+
+/// What a named sequence, a stream or a chosen program took, in device cycles since the engine was made. The emulator does not split streams
+/// into phases: they are StreamCopyMid.
+class Block {
+public:
+  std::uint64_t cyclesFrom() const { return from_; }
+  std::uint64_t cyclesTo() const { return to_; }
+  const std::shared_ptr<Program> &program() const { return program_; }
+  unsigned tile() const { return tile_; }
+  bool isStreamCopy() const { return program_->type() == Program::Type::StreamCopyMid; }
+
+  std::uint64_t from_ = 0, to_ = 0;
+  std::shared_ptr<Program> program_;
+  unsigned tile_ = 0;
+};
+
+/// Runs of an engine with options of the groups `debug.instrument` or `profiler`, or with autoReport.all or outputExecutionProfile.
+class ExecutionReport {
+public:
+  const std::vector<Run> &runs() const { return runs_; }
+  std::vector<ExecutionStep> steps() const {
+    std::vector<ExecutionStep> all;
+    for (const Run &run : runs_)
+      all.insert(all.end(), run.steps_.begin(), run.steps_.end());
+    return all;
+  }
+  /// Those of a tile, in their order: sequences that profiler.blocks.filter matches (all without it), streams, and other programs that
+  /// profiler.programs.filter matches. The emulator's tiles take part in every program.
+  std::vector<Block> blocks(unsigned tile) const {
+    std::vector<Block> found = blocks_;
+    for (Block &block : found)
+      block.tile_ = tile;
+    return found;
+  }
+
+  std::vector<Run> runs_;
+  std::vector<Block> blocks_;
+};
+
 class CompilationReport {
 public:
+  /// The programs of the engine; of Engine::getReport alone.
+  const std::vector<std::shared_ptr<Program>> &programs() const { return programs_; }
   /// Of Engine::getReport alone: files are not read so far.
   const std::vector<Tile> &tiles() const { return tiles_; }
   const Target &target() const { return target_; }
@@ -71,14 +168,18 @@ public:
   Target target_;
   Graph graph_;
   std::vector<Tile> tiles_;
+  std::vector<std::shared_ptr<Program>> programs_;
 };
 
 class Report {
 public:
   const CompilationReport &compilation() const { return compilation_; }
+  /// Of Engine::getReport alone.
+  const ExecutionReport &execution() const { return execution_; }
   Version poplarVersion() const { return {}; }
 
   CompilationReport compilation_;
+  ExecutionReport execution_;
 };
 
 /// A profile by its path; for "profile.pop" also the "profile.json" beside it, which is what engines write here.

@@ -1,4 +1,4 @@
-"""The capacity that training needs: the most spikes of a layer in a step, epoch by epoch."""
+"""The capacity that training would need to drop no spike: the largest number of spikes of a layer in a step, by epoch."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ EPOCHS, QUICK_EPOCHS = 20, 8
 
 
 def capacity_row(bound: float | None, epochs: int) -> Row:
-    """Return the row of a training with a bound on rates, or without."""
+    """Return the row of a training run with or without a bound on rates."""
     return Row("spikes over training", {"bound": bound, "epochs": epochs})
 
 
 def rows(quick: bool) -> tuple[Row, ...]:
-    """Return both trainings."""
+    """Return both training runs."""
     return tuple(capacity_row(bound, QUICK_EPOCHS if quick else EPOCHS) for bound in BOUNDS)
 
 
 def points(results: Results) -> tuple[Point, ...]:
-    """Return a line for each training, layer, and largest or mean number of spikes."""
+    """Return a line for each training run, layer, and largest or mean number of spikes."""
     found: list[Point] = []
     for bound in BOUNDS:
         result = next((results[key] for n in (EPOCHS, QUICK_EPOCHS) if (key := capacity_row(bound, n).key) in results), None)

@@ -1,4 +1,4 @@
-"""The 12 timings of the published log, over layers and activities, beside what snnc and a model of the published program predict."""
+"""The 12 timings of the published log over layers and activities, with the predictions of snnc and of a model of the published program."""
 
 from __future__ import annotations
 

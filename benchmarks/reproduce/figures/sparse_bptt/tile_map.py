@@ -11,7 +11,7 @@ ROW: Final = Row("tile map", {"name": NET})
 
 
 def rows(quick: bool) -> tuple[Row, ...]:
-    """Return the one network."""
+    """Return the row of the mapped network."""
     del quick
     return (ROW,)
 
