@@ -211,7 +211,7 @@ def _tiles(plan: Plan, tiles: object, name: str) -> tuple[int, ...] | None:
         raise ReportOptionError(f"the profile's {name!r} of each tile is not a list of runs; use a file that the emulator wrote.")
     tiles = sum(coded[1::2])
     if tiles > plan.target.tiles:
-        raise ReportOptionError(f"the profile has {tiles:,} tiles, the plan {plan.target.tiles:,}; run the project again.")
+        raise ReportOptionError(f"the profile has {tiles:,} tiles, but the plan has {plan.target.tiles:,}; run the project again.")
     return unruns([*coded, 0, plan.target.tiles - tiles])
 
 

@@ -243,7 +243,7 @@ def _units_without_gradient(module: Any, pattern: CallPattern, arguments: tuple[
     """Return the names of neurons whose output requires no gradient although their input does."""
     torch = require_torch()
     tree = torch.utils._pytree
-    module = _copy_of(module)  # because a run under autograd leaves values with gradients in it
+    module = _copy_of(module)  # a run under autograd leaves tensors with gradients in the module
     without_gradient: list[str] = []
 
     def needs(values: Any) -> bool:

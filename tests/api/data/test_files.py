@@ -181,7 +181,7 @@ def test_commands_read_no_array_that_nobody_asks_for(tmp_path, asked, command, c
 
 
 def test_a_missing_array_is_named_with_what_is_there(tmp_path):
-    with pytest.raises(errors.MissingArrayError, match=r"'x'.*holds y"):
+    with pytest.raises(errors.MissingArrayError, match=r"'x'.*contains y"):
         pick({"y": np.zeros(1)}, "x", tmp_path)
 
 

@@ -212,7 +212,7 @@ def test_limits_name_the_superstep_the_tile_and_the_layer() -> None:
     time, memory, balance = Subject(hand(), told()).limits
     assert time.sentence.startswith("The compute of “backward: neurons” on tile 0 (hidden) takes 51 % of the step")
     assert time.share == pytest.approx(2200 / 4350)
-    assert memory.sentence.startswith("The fullest tile, 1 (hidden), holds 10 of 624 KiB (2 %), most of it gradients")
+    assert memory.sentence.startswith("The fullest tile, 1 (hidden), uses 10 of 624 KiB (2 %), most of it gradients")
     assert balance.share == pytest.approx(2400 / 16 / 1600)
     bounded = Subject(replace(hand(), bound_cycles=1450.0), told()).limits[2]
     assert bounded.share == pytest.approx(1450 / 4350)

@@ -254,7 +254,7 @@ def test_long_examples_are_advised_against(monkeypatch):
 
 def test_slow_exports_say_how_slow(monkeypatch):
     monkeypatch.setattr("snnc.frontends.torch.importing.SLOW", -1.0)
-    with pytest.warns(UserWarning, match=r"took \d+ s.*single step"):
+    with pytest.warns(UserWarning, match=r"took \d+ s.*single-step"):
         snnc.from_torch(Net(), torch.zeros(4, 1, INPUTS))
 
 
