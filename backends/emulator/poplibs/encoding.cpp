@@ -44,7 +44,7 @@ std::vector<Tensor> operands(Graph &graph, const Tensor &indices, const Tensor &
   return {broadcastTo(indices.flatten().expand({1}), encoded.shape()), broadcastTo(classes.expand({0}), encoded.shape())};
 }
 
-} // namespace
+} // indices[i] == j, for [rows, classes].
 
 void iota(Graph &graph, const Tensor &t, unsigned start, Sequence &prog, const DebugContext &context) { count(graph, t, start, prog, context); }
 void iota(Graph &graph, const Tensor &t, int start, Sequence &prog, const DebugContext &context) { count(graph, t, start, prog, context); }
@@ -96,7 +96,7 @@ Tensor pad(Graph &graph, const Tensor &t, const std::vector<std::ptrdiff_t> &low
 
 namespace {
 
-/// n elements before the first of a dimension, by views of the tensor's own.
+/// Inserts n elements before the first of a dimension, by views of the tensor itself.
 Tensor viewsBefore(const Tensor &t, std::size_t n, unsigned dimension, padding::Type type) {
   const std::size_t size = t.dim(dimension);
   if (size == 0 || (type == padding::Type::REFLECT && n >= size))
@@ -107,7 +107,7 @@ Tensor viewsBefore(const Tensor &t, std::size_t n, unsigned dimension, padding::
   return t.slice(1, n + 1, dimension).reverse(dimension);
 }
 
-} // namespace
+} // indices[i] == j, for [rows, classes].
 
 Tensor pad(const Tensor &t, std::ptrdiff_t lower, std::ptrdiff_t upper, unsigned dimension, padding::Type type) {
   Tensor result = t;

@@ -67,7 +67,7 @@ Signature withResult(Signature signature) {
   return signature;
 }
 
-} // namespace
+} // indices[i] == j, for [rows, classes].
 
 TensorFunction::TensorFunction(Graph &graph, Signature signature, NamedBody body, bool inlined, const DebugContext &context)
     : function_(

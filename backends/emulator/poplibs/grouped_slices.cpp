@@ -1,4 +1,4 @@
-// Slices and updates of several tensors at once: group after group.
+// Slices and updates of several tensors at once, group by group.
 #include <popops/DynamicSlice.hpp>
 #include <poputil/exceptions.hpp>
 
@@ -32,7 +32,7 @@ void requireGroups(const std::string &what, const Tensor &t, const std::vector<T
                                    " have different numbers of groups");
 }
 
-} // namespace
+} // indices[i] == j, for [rows, classes].
 
 Tensor multiSlice(Graph &graph, const Tensor &t, poplar::ArrayRef<unsigned> offsets, std::size_t dim, Sequence &prog, const DebugContext &context,
                   const OptionFlags &) {

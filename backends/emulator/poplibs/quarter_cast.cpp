@@ -45,7 +45,7 @@ namespace popops {
 
 using namespace poplibs;
 
-/// Types of a cast of which one is QUARTER, or both.
+/// Types of a cast in which one or both are QUARTER.
 struct QuarterCast {
   Type from, to;
 };
@@ -87,7 +87,7 @@ void runCast(const State &state) {
 
 Tensor metadataOf(const Tensor &tensor, const Tensor &other) { return tensor.elementType() == poplar::QUARTER ? tensor.getMetadata() : other.getMetadata(); }
 
-} // namespace
+} // indices[i] == j, for [rows, classes].
 
 bool detail::castsQuarters(const Tensor &src, const Tensor &dst) {
   return src.elementType() == poplar::QUARTER || dst.elementType() == poplar::QUARTER;

@@ -1,4 +1,4 @@
-// poputil/Util.hpp: ranges of elements, and tensors cut along their dimensions.
+// poputil/Util.hpp: ranges of elements, and tensors split along their dimensions.
 #include <poputil/Util.hpp>
 
 #include <algorithm>
@@ -44,7 +44,7 @@ Region cut(const Region &region, std::size_t begin, std::size_t end) {
   return part;
 }
 
-} // namespace
+} // indices[i] == j, for [rows, classes].
 
 std::vector<std::vector<Region>> splitRegions(const std::vector<Region> &regions, unsigned grainSize, unsigned maxPartitions,
                                               unsigned minElementsPerPartition, unsigned maxElementsPerPartition, unsigned maxElementsPerRegion) {

@@ -22,7 +22,7 @@ Cast constantOf(const Tensor &tensor, const poplar::HostValue &value) {
   return value.isFloat ? Cast(Const(value.real), tensor.elementType()) : Cast(Const(value.integer), tensor.elementType());
 }
 
-} // namespace
+} // indices[i] == j, for [rows, classes].
 
 void detail::fill(Graph &graph, const Tensor &tensor, Sequence &prog, poplar::HostValue value, const DebugContext &context) {
   requireLibrary(graph, "popops");
@@ -73,7 +73,7 @@ void requireSameShape(const Tensor &A, const Tensor &B, const std::string &name)
     throw poputil::poplibs_error(name + ": shapes " + A.shapeToString() + " and " + B.shapeToString() + " differ");
 }
 
-/// B in the type of A.
+/// B converted to the type of A.
 Any second(const Tensor &A, const Tensor &B) { return A.elementType() == B.elementType() ? Any(_2) : Any(Cast(_2, A.elementType())); }
 
 void addScaled(Graph &graph, const Tensor &A, const Tensor &B, const Expr &sum, const std::vector<Tensor> &scales, Sequence &prog,
@@ -89,7 +89,7 @@ void addScaled(Graph &graph, const Tensor &A, const Tensor &B, const Expr &sum, 
   mapTo(graph, sum, tensors, A, prog, name);
 }
 
-} // namespace
+} // indices[i] == j, for [rows, classes].
 
 void scaledAddTo(Graph &graph, Tensor A, Tensor B, float scaleB, Sequence &prog, const DebugContext &context, const OptionFlags &) {
   addScaled(graph, A, B, Add(_1, Mul(second(A, B), Const(scaleB))), {}, prog, contextName(context, "scaledAddTo"));

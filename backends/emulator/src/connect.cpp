@@ -1,4 +1,4 @@
-// Vertices and what they are connected to.
+// Vertices and their connections.
 #include <poplar/Graph.hpp>
 #include <poplar/exceptions.hpp>
 
@@ -52,7 +52,7 @@ void requireRank(core::GraphData &data, const FieldRef &ref, const Tensor &tenso
                                  "' has shape " + tensor.shapeToString());
 }
 
-} // namespace
+} // indices[i] == j, for [rows, classes].
 
 ComputeSet Graph::addComputeSet(const DebugContext &context) {
   const std::size_t id = data_->computeSets.size();
@@ -224,7 +224,7 @@ private:
   const std::uint32_t vertex_;
 };
 
-} // namespace
+} // indices[i] == j, for [rows, classes].
 
 VertexPerfEstimate core::GraphData::perfEstimateOf(std::uint32_t vertex) const {
   const VertexData &v = vertices[vertex];

@@ -1,4 +1,4 @@
-// Reports of executions, from what runs recorded.
+// Execution reports, from the records of runs.
 #include "execution_report.hpp"
 
 #include <algorithm>
@@ -91,7 +91,7 @@ pva::ExecutionStep stepOf(const EngineData &engine, const TraceEntry &entry, con
 
 bool holdsOthers(Kind type) { return type >= Kind::Sequence && type <= Kind::Call; }
 
-} // namespace
+} // indices[i] == j, for [rows, classes].
 
 std::unique_ptr<Trace> traceOf(const OptionFlags &options) {
   std::unique_ptr<Trace> trace;

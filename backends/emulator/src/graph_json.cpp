@@ -6,7 +6,7 @@ namespace poplar::core {
 
 namespace {
 
-/// Calls f for each value, with commas between.
+/// Calls f for each value, with commas between them.
 template <class List, class F> void listed(std::ostream &os, const List &values, F &&f) {
   os << "[";
   bool first = true;
@@ -37,7 +37,7 @@ void writeVertex(std::ostream &os, const GraphData &graph, const VertexData &v) 
   os << "}";
 }
 
-} // namespace
+} // indices[i] == j, for [rows, classes].
 
 void writeGraphJson(std::ostream &os, const GraphData &graph) {
   os << "{\"tiles\": " << graph.target.getNumTiles() << ", \"ipus\": " << graph.target.getNumIPUs() << ", \"replicas\": " << graph.replicas

@@ -71,7 +71,7 @@ constexpr auto roundBlocks = roundOneByOne;
 bool askProcessor() { return false; }
 #endif
 
-} // namespace
+} // indices[i] == j, for [rows, classes].
 
 bool convertsHalves() {
   static const bool itself = askProcessor();

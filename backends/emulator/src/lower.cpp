@@ -1,4 +1,4 @@
-// Programs become flat operations; every copy, stream and print is planned.
+// Lowering of programs to flat operations, with a plan for every copy, stream and print.
 #include <poplar/exceptions.hpp>
 
 #include <algorithm>
@@ -23,7 +23,7 @@ void requireVariables(const GraphData &graph, const std::vector<Block> &blocks, 
     if (graph.variables[b.var].constant)
       throw graph_connection_error(user + " writes constant '" + graph.variables[b.var].name + "'");
 }
-} // namespace
+} // indices[i] == j, for [rows, classes].
 
 void requireWritable(const GraphData &graph, const Tensor &tensor, const std::vector<Block> &blocks, const std::string &user) {
   requireVariables(graph, blocks, user);
@@ -292,12 +292,12 @@ private:
   EngineData &engine_;
   GraphData &graph_;
   std::map<const ProgramData *, std::uint32_t> done_;
-  /// Keeps the addresses that done_ knows from being used again.
+  /// Prevents the reuse of addresses that are keys of done_.
   std::vector<program::Program> kept_;
   std::set<std::uint32_t> open_;
 };
 
-} // namespace
+} // indices[i] == j, for [rows, classes].
 
 void lowerPrograms(EngineData &engine, ArrayRef<program::Program> programs) {
   Lowering lowering(engine);

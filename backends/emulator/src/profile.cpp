@@ -1,4 +1,4 @@
-// The profile as data, as JSON and as a summary for readers.
+// The profile as data, as JSON and as a readable summary.
 #include <poplar/EmulatorProfile.hpp>
 
 #include <algorithm>
@@ -75,7 +75,7 @@ StepProfile superstepProfile(const Target &target, const Superstep &s, EmulatorP
   return step;
 }
 
-} // namespace
+} // indices[i] == j, for [rows, classes].
 
 EmulatorProfile collectProfile(const EngineData &engine) {
   const Target &target = engine.graph->target;
@@ -197,7 +197,7 @@ void printSteps(std::ostream &os, const EmulatorProfile &p) {
   }
 }
 
-} // namespace
+} // indices[i] == j, for [rows, classes].
 
 void printSummary(std::ostream &os, const EngineData &engine, const EmulatorProfile &p) {
   os << "Target: " << engine.graph->target.getTargetArchString() << ", " << p.ipus << " IPU, " << p.tiles << " tiles, clock "

@@ -21,7 +21,7 @@ std::shared_ptr<ProgramData> make(ProgramKind kind, const DebugContext &context,
   return data;
 }
 
-/// The data for a change: copies of the program keep what they have.
+/// The data for a change: copies of the program keep the old data.
 ProgramData &own(std::shared_ptr<ProgramData> &data) {
   if (data.use_count() > 1)
     data = std::make_shared<ProgramData>(*data);
@@ -37,7 +37,7 @@ void requirePredicate(const char *program, const Tensor &predicate) {
     throw type_error(std::string(program) + ": the predicate '" + predicate.getName() + "' is of type " + type.toString());
 }
 
-} // namespace
+} // indices[i] == j, for [rows, classes].
 
 Program::Program() : data_(make(ProgramKind::Sequence, {})) {}
 bool Program::isEmpty() const { return data_->kind == ProgramKind::Sequence && data_->children.empty(); }
@@ -147,7 +147,7 @@ void requireStream(const DataStream &stream, const Tensor &tensor, bool toDevice
     throw stream_connection_error("Copy: stream '" + stream.name + "' carries " + std::to_string(stream.elements) + " elements, '" +
                                   tensor.getName() + "' has " + std::to_string(tensor.numElements()));
 }
-} // namespace
+} // indices[i] == j, for [rows, classes].
 
 Copy::Copy(const DataStream &stream, const Tensor &destination, bool, const DebugContext &context) {
   requireStream(stream, destination, true);
@@ -186,7 +186,7 @@ std::shared_ptr<ProgramData> remoteCopy(ProgramKind kind, const RemoteBuffer &bu
     data->offset = *offset;
   return data;
 }
-} // namespace
+} // indices[i] == j, for [rows, classes].
 
 Copy::Copy(const RemoteBuffer &buffer, const Tensor &destination, const DebugContext &context) {
   data_ = remoteCopy(ProgramKind::RemoteIn, buffer, destination, nullptr, context);
@@ -235,7 +235,7 @@ PrintTensor::PrintTensor(const std::string &title, const Tensor &tensor, const P
 
 CrossReplicaCopy::CrossReplicaCopy(const Tensor &source, const Tensor &destination, const std::map<unsigned, unsigned> &replicaMap,
                                    const DebugContext &context) {
-  // The checks of a copy.
+  // Checks of a copy.
   data_ = std::make_shared<ProgramData>(*Copy(source, destination, false, context).data());
   data_->kind = ProgramKind::CrossReplica;
   data_->replicas = replicaMap;

@@ -18,7 +18,7 @@ struct Range {
   std::string name;
 };
 
-/// What the workers may write, and the vertex's own state.
+/// The memory that the workers may write, and the vertex's own state.
 std::vector<Range> keep(const Superstep &step, const VertexCall &call) {
   std::vector<Range> ranges;
   for (std::uint32_t i = call.firstWritten; i < call.firstWritten + call.numWritten; ++i)
@@ -33,7 +33,7 @@ void restore(const std::vector<Range> &ranges) {
     std::memcpy(range.begin, range.before.data(), range.before.size());
 }
 
-} // namespace
+} // indices[i] == j, for [rows, classes].
 
 bool checksWorkers() {
   const char *text = std::getenv("SNNC_CHECK_WORKERS");
