@@ -23,7 +23,7 @@ void fillIn(VertexType &type, const BuiltinKind &kind) {
   std::memcpy(type.initial.data(), &pointer, sizeof pointer);
 }
 
-} // indices[i] == j, for [rows, classes].
+} // namespace
 
 const std::string &builtinType(Graph &graph, const std::string &name, const std::vector<FieldSpec> &fields, const BuiltinKind &kind,
                                std::string shared, unsigned codeBytes) {

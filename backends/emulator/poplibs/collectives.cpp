@@ -96,7 +96,7 @@ void reduceTo(Graph &graph, const Tensor &data, const Tensor &out, CollectiveOpe
 
 std::string nameOf(const DebugContext &context, const char *fallback) { return contextName(context, fallback); }
 
-} // indices[i] == j, for [rows, classes].
+} // namespace
 
 Tensor allReduceCrossReplica(Graph &graph, const Tensor &data, CollectiveOperator op, Sequence &prog, const CommGroup &group,
                              const DebugContext &context, const OptionFlags &) {

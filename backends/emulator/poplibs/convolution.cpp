@@ -140,7 +140,7 @@ Shape innerShape(const ConvParams &p) {
   return shape;
 }
 
-} // indices[i] == j, for [rows, classes].
+} // namespace
 
 Tensor createInput(Graph &graph, const ConvParams &params, const DebugContext &context, const OptionFlags &, PlanningCache *) {
   return mapped(graph, params.inputType, inputShape(params), contextName(context, "input"));
@@ -256,7 +256,7 @@ Tensor biasDeltas(Graph &graph, const Tensor &zDeltas, const Tensor &biases, Seq
                         DebugContext(context, "biasDeltas"));
 }
 
-} // indices[i] == j, for [rows, classes].
+} // namespace
 
 void convolutionBiasUpdate(Graph &graph, const Tensor &zDeltas, const Tensor &biases, float scale, const OptionFlags &, Sequence &prog,
                            const DebugContext &context) {

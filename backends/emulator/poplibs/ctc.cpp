@@ -188,7 +188,7 @@ void runCtc(const State &state) {
   c.beam ? runSearch(state, c) : runLoss(state, c);
 }
 
-} // indices[i] == j, for [rows, classes].
+} // namespace
 
 const BuiltinKind ctcKind{"popnn.ctc", &runCtc, &readShared<Ctc>};
 
@@ -226,7 +226,7 @@ void checkData(const Tensor &data, const Tensor &lengths, unsigned blank, const 
                                  " classes");
 }
 
-} // indices[i] == j, for [rows, classes].
+} // namespace
 
 } // namespace poplibs
 
@@ -292,7 +292,7 @@ std::pair<Tensor, Tensor> lossOf(Graph &graph, const Tensor &logProbs, const Lab
   return {loss, gradient};
 }
 
-} // indices[i] == j, for [rows, classes].
+} // namespace
 
 namespace ctc {
 

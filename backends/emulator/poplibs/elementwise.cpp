@@ -34,7 +34,7 @@ std::string vertexType(Graph &graph, const ElementProgram &program, bool inPlace
   return name;
 }
 
-} // indices[i] == j, for [rows, classes].
+} // namespace
 
 void addElementWork(Graph &graph, poplar::ComputeSet computeSet, const popops::expr::Expr &expression, const std::vector<Tensor> &inputs,
                     const Tensor &out, const std::string &what) {

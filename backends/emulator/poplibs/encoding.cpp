@@ -44,7 +44,7 @@ std::vector<Tensor> operands(Graph &graph, const Tensor &indices, const Tensor &
   return {broadcastTo(indices.flatten().expand({1}), encoded.shape()), broadcastTo(classes.expand({0}), encoded.shape())};
 }
 
-} // indices[i] == j, for [rows, classes].
+} // namespace
 
 void iota(Graph &graph, const Tensor &t, unsigned start, Sequence &prog, const DebugContext &context) { count(graph, t, start, prog, context); }
 void iota(Graph &graph, const Tensor &t, int start, Sequence &prog, const DebugContext &context) { count(graph, t, start, prog, context); }
@@ -107,7 +107,7 @@ Tensor viewsBefore(const Tensor &t, std::size_t n, unsigned dimension, padding::
   return t.slice(1, n + 1, dimension).reverse(dimension);
 }
 
-} // indices[i] == j, for [rows, classes].
+} // namespace
 
 Tensor pad(const Tensor &t, std::ptrdiff_t lower, std::ptrdiff_t upper, unsigned dimension, padding::Type type) {
   Tensor result = t;

@@ -409,7 +409,7 @@ void execute(const Instruction &in, std::vector<Register> &r, std::size_t n) {
   }
 }
 
-} // indices[i] == j, for [rows, classes].
+} // namespace
 
 bool isReal(Type type) { return type == poplar::FLOAT || type == poplar::HALF; }
 

@@ -320,7 +320,7 @@ Loop loopOf(const Instruction &in) {
   }
 }
 
-} // indices[i] == j, for [rows, classes].
+} // namespace
 
 ElementProgram compileExpression(const popops::expr::Expr &expression, const std::vector<Type> &inputs) {
   ElementProgram program;

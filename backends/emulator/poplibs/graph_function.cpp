@@ -67,7 +67,7 @@ Signature withResult(Signature signature) {
   return signature;
 }
 
-} // indices[i] == j, for [rows, classes].
+} // namespace
 
 TensorFunction::TensorFunction(Graph &graph, Signature signature, NamedBody body, bool inlined, const DebugContext &context)
     : function_(

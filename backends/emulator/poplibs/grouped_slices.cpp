@@ -32,7 +32,7 @@ void requireGroups(const std::string &what, const Tensor &t, const std::vector<T
                                    " have different numbers of groups");
 }
 
-} // indices[i] == j, for [rows, classes].
+} // namespace
 
 Tensor multiSlice(Graph &graph, const Tensor &t, poplar::ArrayRef<unsigned> offsets, std::size_t dim, Sequence &prog, const DebugContext &context,
                   const OptionFlags &) {

@@ -134,7 +134,7 @@ Tensor made(Graph &graph, const GruParams &params, const std::vector<std::size_t
 /// Columns of one of the four gradients of every step.
 Tensor column(const Layer &layer, const Tensor &gradients, std::size_t i) { return gradients.slice(i * layer.out, (i + 1) * layer.out, 2); }
 
-} // indices[i] == j, for [rows, classes].
+} // namespace
 
 const std::vector<BasicGruCellUnit> getDefaultBasicGruCellOrder() { return {RESET, UPDATE, CANDIDATE}; }
 
@@ -242,7 +242,7 @@ Tensor backwards(const Layer &layer, const GruParams &params, Sequence &prog, co
   return d;
 }
 
-} // indices[i] == j, for [rows, classes].
+} // namespace
 
 Tensor gruFwd(Graph &graph, const GruParams &params, const Tensor &init, const Tensor &in, const GruWeights &weights, Tensor *intermediates,
               Sequence &prog, const DebugContext &context, const OptionFlags &options, poplin::PlanningCache *) {

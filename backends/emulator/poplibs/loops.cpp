@@ -63,7 +63,7 @@ Tensor ownCounter(Graph &graph, const poplar::Type &type, const DebugContext &co
   return counter;
 }
 
-} // indices[i] == j, for [rows, classes].
+} // namespace
 
 Sequence countedForLoop(Graph &graph, int initialCount, int countTo, int step, const Program &body, const DebugContext &context) {
   return countedForLoop(graph, ownCounter(graph, poplar::INT, context), initialCount, countTo, step, body, context);

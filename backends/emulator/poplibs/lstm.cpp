@@ -136,7 +136,7 @@ Tensor made(Graph &graph, const LstmParams &params, const std::vector<std::size_
   return t;
 }
 
-} // indices[i] == j, for [rows, classes].
+} // namespace
 
 const std::vector<BasicLstmCellUnit> getDefaultBasicLstmCellOrder() {
   return {BASIC_LSTM_CELL_FORGET_GATE, BASIC_LSTM_CELL_INPUT_GATE, BASIC_LSTM_CELL_CANDIDATE, BASIC_LSTM_CELL_OUTPUT_GATE};

@@ -223,7 +223,7 @@ void addTo(Graph &graph, const Tensor &C, const Tensor &term, const Tensor &k, p
 
 std::string nameOf(const poplar::DebugContext &context) { return contextName(context, "matMul"); }
 
-} // indices[i] == j, for [rows, classes].
+} // namespace
 
 const BuiltinKind blockKind{"poplin.block", &runBlock, &readShared<Block>};
 
@@ -291,7 +291,7 @@ namespace {
 Shape grouped(const Shape &shape, bool isRow) {
   return shape.size() == 1 ? (isRow ? Shape{1, 1, shape[0]} : Shape{1, shape[0], 1}) : Shape{1, shape.at(0), shape.at(1)};
 }
-} // indices[i] == j, for [rows, classes].
+} // namespace
 
 Tensor createMatMulInputLHS(Graph &graph, const Type &inputType, const Type &, const Shape &aShape, const Shape &bShape,
                             const DebugContext &context, const OptionFlags &, PlanningCache *) {

@@ -105,7 +105,7 @@ void logSoftmaxTo(Graph &graph, const Tensor &t, const Tensor &out, Sequence &pr
   mapTo(graph, Sub(_1, popops::expr::Cast(Log(_2), in.elementType())), {to, sum}, to, prog, name + "/Log");
 }
 
-} // indices[i] == j, for [rows, classes].
+} // namespace
 
 Tensor logSoftmax(Graph &graph, Tensor t, Sequence &prog, const DebugContext &context) {
   const std::string name = contextName(context, "logSoftmax");
@@ -201,7 +201,7 @@ void countRight(Graph &graph, const Tensor &modelOutputs, const Tensor &expected
     prog.add(poplar::program::Execute(computeSet));
 }
 
-} // indices[i] == j, for [rows, classes].
+} // namespace
 
 poplar::program::Program calcAccuracy(Graph &graph, const Tensor &modelOutputs, const Tensor &expected, const Tensor &numCorrect,
                                       const DebugContext &context) {

@@ -82,7 +82,7 @@ void useLibraries(Graph &graph) {
   addLibrary(graph, "poplin");
 }
 
-} // indices[i] == j, for [rows, classes].
+} // namespace
 
 Tensor createNormGamma(Graph &graph, const Tensor &acts, const Type &type, const DebugContext &context) {
   check(acts, contextName(context, "gamma"));
@@ -231,7 +231,7 @@ void update(Graph &graph, const Tensor &delta, const Scale &scale, const Tensor 
                        prog, name);
 }
 
-} // indices[i] == j, for [rows, classes].
+} // namespace
 
 namespace bn {
 
@@ -359,7 +359,7 @@ Grouping groupingOf(const Tensor &acts, const Tensor &statistics, const OptionFl
   return Grouping(acts, n / batch, options, name);
 }
 
-} // indices[i] == j, for [rows, classes].
+} // namespace
 
 Pair groupNormStatistics(Graph &graph, const Tensor acts, float eps, Sequence &prog, unsigned numGroups, bool unbiased, bool stableAlgo,
                          const Type &partialsType, const DebugContext &context, const OptionFlags &options) {

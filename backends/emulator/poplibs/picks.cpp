@@ -45,7 +45,7 @@ Tensor anyOf(Graph &graph, const Any &found, const Tensor &src, Sequence &prog, 
   return reduce(graph, each, {0}, ReduceParams(Operation::LOGICAL_OR), prog, name);
 }
 
-} // indices[i] == j, for [rows, classes].
+} // namespace
 
 Tensor selectScalarFromRows(Graph &graph, const Tensor &params, const Tensor &indices, Sequence &prog, const DebugContext &context) {
   const std::string name = contextName(context, "selectScalarFromRows");

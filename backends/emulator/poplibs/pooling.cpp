@@ -177,7 +177,7 @@ Tensor maxGradient(Graph &graph, const PoolParams &p, const Tensor &in, const Te
   });
 }
 
-} // indices[i] == j, for [rows, classes].
+} // namespace
 
 std::vector<std::size_t> PoolParams::getOutputFieldShape() const {
   check(*this, "pool");

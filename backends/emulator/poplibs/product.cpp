@@ -57,7 +57,7 @@ __attribute__((target("avx2,no-fma"))) void multiplyWide(const float *x, const f
 }
 #endif
 
-} // indices[i] == j, for [rows, classes].
+} // namespace
 
 void multiplyBlock(const float *x, const float *y, float *out, std::size_t m, std::size_t k, std::size_t n) {
 #if defined(__x86_64__)

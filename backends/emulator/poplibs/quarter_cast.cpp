@@ -87,7 +87,7 @@ void runCast(const State &state) {
 
 Tensor metadataOf(const Tensor &tensor, const Tensor &other) { return tensor.elementType() == poplar::QUARTER ? tensor.getMetadata() : other.getMetadata(); }
 
-} // indices[i] == j, for [rows, classes].
+} // namespace
 
 bool detail::castsQuarters(const Tensor &src, const Tensor &dst) {
   return src.elementType() == poplar::QUARTER || dst.elementType() == poplar::QUARTER;

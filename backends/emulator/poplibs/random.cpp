@@ -118,7 +118,7 @@ Tensor draw(Graph &graph, const Tensor *seed, const Tensor &reference, Drawing d
   return out;
 }
 
-} // indices[i] == j, for [rows, classes].
+} // namespace
 
 Tensor uniform(Graph &graph, const Tensor *masterSeed, std::uint32_t seedModifier, const Tensor &reference, const Type &outType, double minVal,
                double maxVal, Sequence &prog, const DebugContext &context) {

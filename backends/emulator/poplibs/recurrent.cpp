@@ -41,7 +41,7 @@ constexpr const char *knownOptions[] = {"availableMemoryProportion",
                                         "use128BitConvUnitLoad",
                                         "weightAccumulatorsType"};
 
-} // indices[i] == j, for [rows, classes].
+} // namespace
 
 Recurrence::Recurrence(Graph &graph_, const popnn::rnn::RnnParams &params, popnn::NonLinearityType cell_, popnn::NonLinearityType gates_,
                        const poplar::OptionFlags &options, std::string name_)
@@ -168,7 +168,7 @@ void checkShards(const RnnParams &params, unsigned numShards) {
     throw poputil::poplibs_error(std::to_string(numShards) + " shards of a sequence of " + std::to_string(params.maxTimeSteps) + " steps");
 }
 
-} // indices[i] == j, for [rows, classes].
+} // namespace
 
 std::size_t RnnParams::getMaxShards(const poplar::Graph &) const { return maxTimeSteps; }
 std::size_t RnnParams::getInputBytesPerTile(const poplar::Graph &graph) const { return bytesPerTile(graph, *this, false); }

@@ -281,7 +281,7 @@ Tensor picked(const Tensor &flat, const std::vector<std::size_t> &indices) {
   return pick(flat, intervals);
 }
 
-} // indices[i] == j, for [rows, classes].
+} // namespace
 
 const BuiltinKind reduceKind{"popops.reduce", &runReduce, &readShared<RowLengths>};
 
@@ -377,7 +377,7 @@ void checkOutput(const Tensor &out, std::vector<std::size_t> shape, const std::s
     throw poputil::poplibs_error(name + ": the output has shape " + out.shapeToString() + ", not that of what is left");
 }
 
-} // indices[i] == j, for [rows, classes].
+} // namespace
 
 Tensor reduce(Graph &graph, const Tensor &in, const poplar::Type &outType, const std::vector<std::size_t> &dims, ReduceParams params,
               std::vector<ComputeSet> &computeSets, const poplar::DebugContext &context, const poplar::OptionFlags &) {

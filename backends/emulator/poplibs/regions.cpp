@@ -44,7 +44,7 @@ Region cut(const Region &region, std::size_t begin, std::size_t end) {
   return part;
 }
 
-} // indices[i] == j, for [rows, classes].
+} // namespace
 
 std::vector<std::vector<Region>> splitRegions(const std::vector<Region> &regions, unsigned grainSize, unsigned maxPartitions,
                                               unsigned minElementsPerPartition, unsigned maxElementsPerPartition, unsigned maxElementsPerRegion) {

@@ -63,7 +63,7 @@ void runPermute(const State &state) {
     std::memcpy(out.data + i * bytes, in.data + places.as<std::uint32_t>()[i] * bytes, bytes);
 }
 
-} // indices[i] == j, for [rows, classes].
+} // namespace
 
 const BuiltinKind sortKind{"popops.sort", &runSort, &readShared<Sorting>};
 
@@ -129,7 +129,7 @@ namespace {
 /// The last dimension as rows.
 Tensor asRows(const Tensor &t) { return t.reshape({t.numElements() / std::max<std::size_t>(1, t.dim(t.rank() - 1)), t.dim(t.rank() - 1)}); }
 
-} // indices[i] == j, for [rows, classes].
+} // namespace
 
 Tensor createTopKInput(Graph &graph, const Type &type, const std::vector<std::size_t> &shape, const DebugContext &context) {
   const Tensor t = graph.addVariable(type, shape, contextName(context, "topKInput"));
@@ -197,7 +197,7 @@ Pair sortedPair(Graph &graph, const Tensor &k, const Tensor &v, unsigned dim, Se
   return {back(keys), back(values)};
 }
 
-} // indices[i] == j, for [rows, classes].
+} // namespace
 
 Pair topKKeyValue(Graph &graph, Sequence &prog, const Tensor &keys, const Tensor &values, const TopKParams &params, const DebugContext &context,
                   const OptionFlags &options) {
@@ -249,7 +249,7 @@ Pair first(Graph &graph, const Tensor &input, bool greatest, poplar::program::Se
   return {found.first.squeeze({1}), found.second.squeeze({1})};
 }
 
-} // indices[i] == j, for [rows, classes].
+} // namespace
 
 Tensor argMax(Graph &graph, const Tensor &input, poplar::program::Sequence &prog, const poplar::DebugContext &context) {
   return first(graph, input, true, prog, context).second;

@@ -143,7 +143,7 @@ void scatterAll(Graph &graph, const Tensor &operand, const Tensor &indices, cons
       name));
 }
 
-} // indices[i] == j, for [rows, classes].
+} // namespace
 
 void scatter(Graph &graph, const Tensor &operand, const Tensor &indices, const Tensor &updates, std::size_t indexVectorDim,
              std::vector<unsigned> updateWindowDims, std::vector<std::size_t> insertWindowDims,
@@ -229,7 +229,7 @@ bool countsAreFloats(const OptionFlags &options, const std::string &name) {
   return floats;
 }
 
-} // indices[i] == j, for [rows, classes].
+} // namespace
 
 void histogram(Graph &graph, const Tensor &input, Tensor &output, bool updateOutput, const Tensor &levels, bool absoluteOfInput,
                Sequence &prog, const DebugContext &context, const OptionFlags &options) {

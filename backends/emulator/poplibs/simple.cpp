@@ -22,7 +22,7 @@ Cast constantOf(const Tensor &tensor, const poplar::HostValue &value) {
   return value.isFloat ? Cast(Const(value.real), tensor.elementType()) : Cast(Const(value.integer), tensor.elementType());
 }
 
-} // indices[i] == j, for [rows, classes].
+} // namespace
 
 void detail::fill(Graph &graph, const Tensor &tensor, Sequence &prog, poplar::HostValue value, const DebugContext &context) {
   requireLibrary(graph, "popops");
@@ -89,7 +89,7 @@ void addScaled(Graph &graph, const Tensor &A, const Tensor &B, const Expr &sum, 
   mapTo(graph, sum, tensors, A, prog, name);
 }
 
-} // indices[i] == j, for [rows, classes].
+} // namespace
 
 void scaledAddTo(Graph &graph, Tensor A, Tensor B, float scaleB, Sequence &prog, const DebugContext &context, const OptionFlags &) {
   addScaled(graph, A, B, Add(_1, Mul(second(A, B), Const(scaleB))), {}, prog, contextName(context, "scaledAddTo"));

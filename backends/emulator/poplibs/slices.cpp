@@ -295,7 +295,7 @@ void updateMany(Graph &graph, const Tensor &t, const Tensor &sIn, const Tensor &
   addSlices(graph, table, asSlices(sIn, dimension), asOffsets(offsets, name), scale, kind, table[0], prog, name);
 }
 
-} // indices[i] == j, for [rows, classes].
+} // namespace
 
 const BuiltinKind sliceKind{"popops.slice", &runSlice, &readShared<Slicing>};
 

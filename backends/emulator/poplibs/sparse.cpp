@@ -189,7 +189,7 @@ Grid gridOf(const dynamic::FullyConnectedParams &p) {
   return {{p.getOutputChannelsPerGroup(), p.getInputChannelsPerGroup()}, p.getSparsityParams().blockDimensions};
 }
 
-} // indices[i] == j, for [rows, classes].
+} // namespace
 
 namespace dynamic {
 
@@ -284,7 +284,7 @@ Tensor denseWeights(Graph &graph, const SparseTensor &weights, const FullyConnec
   return densified(graph, weights.getNzValuesTensor(), placesOf(graph, weights.getMetaInfoTensor(), grid, prog, name), grid, prog, name);
 }
 
-} // indices[i] == j, for [rows, classes].
+} // namespace
 
 Tensor fullyConnectedFwd(Graph &graph, const SparseTensor &weights, const Tensor &activations, const FullyConnectedParams &p,
                          Sequence &prog, const DebugContext &context, const OptionFlags &options, PlanningCache *) {
@@ -354,7 +354,7 @@ Tensor denseOf(Graph &graph, const SparseTensor &sparse, bool transpose, Sequenc
 
 Tensor other(const Tensor &t, bool transpose) { return transpose && t.rank() == 3 ? t.dimShuffle({0, 2, 1}) : t; }
 
-} // indices[i] == j, for [rows, classes].
+} // namespace
 
 Tensor sparseDenseMatMul(Graph &graph, const SparseTensor &lhs, const Tensor &rhs, Sequence &prog, bool transposeLHS, bool transposeRHS,
                          const DebugContext &context, const OptionFlags &options, PlanningCache *) {
@@ -420,7 +420,7 @@ std::size_t allBlocks(const BSMatMulParams &p) {
   return std::size_t(std::count_if(p.mask.begin(), p.mask.end(), [](unsigned char c) { return c != 0; }));
 }
 
-} // indices[i] == j, for [rows, classes].
+} // namespace
 
 BSMatMulParams::BSMatMulParams(const std::array<int, 3> &dim, const std::array<int, 3> &blockSize,
                                const std::vector<unsigned char> &rhsSparsity, bool rhsNeedTranspose, Type inDataType, Type outDataType,

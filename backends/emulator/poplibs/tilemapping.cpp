@@ -42,7 +42,7 @@ void turn(std::vector<std::vector<Interval>> &mapping, unsigned offset, bool asc
     std::rotate(mapping.begin(), mapping.begin() + std::ptrdiff_t(by), mapping.end());
 }
 
-} // indices[i] == j, for [rows, classes].
+} // namespace
 
 std::vector<std::vector<Interval>> calcLinearTileMapping(const poplar::Target &target, std::vector<std::size_t> shape,
                                                          unsigned minElementsPerTile, unsigned grainSize, unsigned offset,
@@ -150,7 +150,7 @@ bool isSplit(const Graph &graph, const Tensor &tensor, unsigned dimension, unsig
   return false;
 }
 
-} // indices[i] == j, for [rows, classes].
+} // namespace
 
 bool dimIsSplitOverTiles(const Graph &graph, const Tensor &tensor, unsigned dimension) { return isSplit(graph, tensor, dimension, 1); }
 

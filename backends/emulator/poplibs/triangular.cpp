@@ -68,7 +68,7 @@ void addMissingLibraries(Graph &graph) {
   addLibrary(graph, "popops");
 }
 
-} // indices[i] == j, for [rows, classes].
+} // namespace
 
 Tensor linspace(Graph &graph, const Type &type, float left, float right, std::size_t count, const DebugContext &context) {
   const std::string name = contextName(context, "linspace");

@@ -81,7 +81,7 @@ Tensor wholeOf(const Graph &graph, poplar::VariableRef variable) {
   return poplar::core::makeTensor(&data, data.variables[variable.id()].type, std::move(view));
 }
 
-} // indices[i] == j, for [rows, classes].
+} // namespace
 
 void TensorUseTracker::mapTensorsByUse(Graph &graph, unsigned grainSize, unsigned minElementsPerTile, bool extendPartialUsage, MappingMethod) {
   std::map<poplar::VariableRef, Users> users;

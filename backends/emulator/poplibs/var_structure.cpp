@@ -38,7 +38,7 @@ unsigned groupingOf(const Graph &graph, const Tensor &t) {
   return unsigned(common);
 }
 
-} // indices[i] == j, for [rows, classes].
+} // namespace
 
 unsigned detectInnermostGrouping(const Graph &graph, const Tensor &t) { return groupingOf(graph, t); }
 
@@ -81,7 +81,7 @@ void requirePartitions(const char *what, std::size_t rank, const std::vector<std
                         std::to_string(rank) + " dimensions");
 }
 
-} // indices[i] == j, for [rows, classes].
+} // namespace
 
 Tensor createPartitionableTensor(Graph &graph, const poplar::Type &type, const std::vector<std::size_t> &shape,
                                  const std::vector<std::size_t> &nPartitions, const poplar::DebugContext &context) {

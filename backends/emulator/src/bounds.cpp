@@ -26,7 +26,7 @@ std::uint64_t sumOf(const char *data, std::size_t bytes) {
   return sum;
 }
 
-} // indices[i] == j, for [rows, classes].
+} // namespace
 
 bool checksBounds() {
   const char *text = std::getenv("SNNC_CHECK_BOUNDS");

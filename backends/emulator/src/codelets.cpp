@@ -125,7 +125,7 @@ std::string findFile(const std::string &path) {
                         "name it behind the host program (snnc emulate HOST.cpp " + path.substr(path.rfind('/') + 1) + ")");
 }
 
-} // indices[i] == j, for [rows, classes].
+} // namespace
 
 void CodeletLibrary::addFile(const std::string &path, const std::string &flags) {
   const std::string found = findFile(path);

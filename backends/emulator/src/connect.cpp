@@ -52,7 +52,7 @@ void requireRank(core::GraphData &data, const FieldRef &ref, const Tensor &tenso
                                  "' has shape " + tensor.shapeToString());
 }
 
-} // indices[i] == j, for [rows, classes].
+} // namespace
 
 ComputeSet Graph::addComputeSet(const DebugContext &context) {
   const std::size_t id = data_->computeSets.size();
@@ -224,7 +224,7 @@ private:
   const std::uint32_t vertex_;
 };
 
-} // indices[i] == j, for [rows, classes].
+} // namespace
 
 VertexPerfEstimate core::GraphData::perfEstimateOf(std::uint32_t vertex) const {
   const VertexData &v = vertices[vertex];

@@ -110,7 +110,7 @@ void requireOperands(const ProgramData &p) {
   require(p.children.size() >= children, "a program without a body that it needs");
 }
 
-} // indices[i] == j, for [rows, classes].
+} // namespace
 
 void requireVariables(const GraphData &graph) {
   for (const Variable &v : graph.variables)

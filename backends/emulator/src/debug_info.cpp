@@ -60,7 +60,7 @@ DebugId nextId() {
   return ++last;
 }
 
-} // indices[i] == j, for [rows, classes].
+} // namespace
 
 DebugInfo::DebugInfo(const DebugContext &context, std::string api)
     : id_(nextId()), parent_(context.getParentId()), name_(context.getPathName()), api_(std::move(api)), location_(context.getLocation()) {}

@@ -39,7 +39,7 @@ std::string machineOf(const std::string &system) {
   return begins("bow") ? "ipu21" : begins("ipu-m2000") || begins("ipu-pod") || begins("ipu-machine") ? "ipu2" : system;
 }
 
-} // indices[i] == j, for [rows, classes].
+} // namespace
 
 Target::Target() = default;
 
@@ -130,7 +130,7 @@ Device emulatedDevice(unsigned ipus, unsigned id) {
   return Device(target, id);
 }
 
-} // indices[i] == j, for [rows, classes].
+} // namespace
 
 std::vector<Device> DeviceManager::getDevices(TargetType type, unsigned requiredNumIPUs, const OptionFlags &) const {
   if (requiredNumIPUs == 0)

@@ -119,7 +119,7 @@ void initialise(EngineData &engine) {
     std::copy(step->initialStates.begin(), step->initialStates.end(), step->states.data());
 }
 
-} // indices[i] == j, for [rows, classes].
+} // namespace
 } // namespace core
 
 Engine::Engine(const Graph &graph, const program::Program &program, const OptionFlags &options)
@@ -297,7 +297,7 @@ std::size_t rowBytes(const EngineData &engine, const std::string &handle) {
   const RemoteBuffer &buffer = engine.graph->remotes[remoteId(engine, handle)];
   return buffer.elements * buffer.type.size();
 }
-} // indices[i] == j, for [rows, classes].
+} // namespace
 } // namespace core
 
 void Engine::copyToRemoteBuffer(const void *values, const std::string &handle, std::uint64_t repeatIndex, unsigned replicaIndex) {

@@ -127,7 +127,7 @@ void countReceived(const GraphData &graph, const std::vector<Transfer> &transfer
   }
 }
 
-} // indices[i] == j, for [rows, classes].
+} // namespace
 
 Exchange planExchange(const GraphData &graph, std::vector<Transfer> transfers) {
   Exchange exchange;

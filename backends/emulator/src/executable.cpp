@@ -76,7 +76,7 @@ void writeExecutable(std::ostream &stream, GraphData &graph, ArrayRef<program::P
   writeFile(stream, saver.bytes);
 }
 
-} // indices[i] == j, for [rows, classes].
+} // namespace
 } // namespace core
 
 void Executable::serialize(std::ostream &stream) const {
@@ -117,7 +117,7 @@ void requireBinary(SerializationFormat format, const char *what) {
     throw poplar_error(std::string(what) + ": tensors are written and read in the binary format alone");
 }
 
-} // indices[i] == j, for [rows, classes].
+} // namespace
 
 Executable Executable::deserialize(std::istream &stream, bool) {
   return loading([&] { return executableFrom(core::readFile(stream)); });

@@ -91,7 +91,7 @@ pva::ExecutionStep stepOf(const EngineData &engine, const TraceEntry &entry, con
 
 bool holdsOthers(Kind type) { return type >= Kind::Sequence && type <= Kind::Call; }
 
-} // indices[i] == j, for [rows, classes].
+} // namespace
 
 std::unique_ptr<Trace> traceOf(const OptionFlags &options) {
   std::unique_ptr<Trace> trace;

@@ -71,7 +71,7 @@ std::uint64_t callMulti(const Superstep &step, const VertexCall &call, unsigned 
   return slowest;
 }
 
-} // indices[i] == j, for [rows, classes].
+} // namespace
 
 Executor::Executor(const Target &target)
     : workers_(target.getNumWorkerContexts()), supervisorCycles_(target.getEmulatorModel().supervisorCycles),

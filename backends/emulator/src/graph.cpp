@@ -223,7 +223,7 @@ Graph::TileToTensorMapping seenBy(const core::TileSelection &selection, const Gr
   return seen;
 }
 
-} // indices[i] == j, for [rows, classes].
+} // namespace
 
 Graph::TileToTensorMapping Graph::getTileMapping(const Tensor &tensor, bool *isComplete) const {
   core::requireOwn(*data_, tensor, "getTileMapping");
@@ -311,7 +311,7 @@ DataStream addStream(core::GraphData &data, const std::string &handle, const Typ
   return stream;
 }
 
-} // indices[i] == j, for [rows, classes].
+} // namespace
 
 void Graph::createHostWrite(const std::string &handle, const Tensor &tensor, bool) { addHandle(*data_, handle, tensor, true); }
 void Graph::createHostRead(const std::string &handle, const Tensor &tensor, bool) { addHandle(*data_, handle, tensor, false); }
@@ -364,7 +364,7 @@ std::vector<HostValue> fromHalves(ArrayRef<std::uint16_t> bits) {
   return values;
 }
 
-} // indices[i] == j, for [rows, classes].
+} // namespace
 
 Tensor Graph::addConstantHalf(const Type &type, ArrayRef<std::size_t> shape, const std::uint16_t *bits, const DebugContext &context) {
   std::size_t n = 1;

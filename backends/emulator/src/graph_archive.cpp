@@ -36,7 +36,7 @@ template <class Once> struct Deeper {
   ~Deeper() { --once_.depth; }
   Once &once_;
 };
-} // indices[i] == j, for [rows, classes].
+} // namespace
 
 struct TargetMembers {
   template <class Archive> static void describe(Archive &a, Target &t) {
@@ -244,7 +244,7 @@ std::vector<const VertexType *> loadTypes(Loader &a, GraphData &graph) {
   return types;
 }
 
-} // indices[i] == j, for [rows, classes].
+} // namespace
 
 std::string graphToBytes(GraphData &graph, ArrayRef<program::Program> programs) {
   SavedOnce once;
@@ -313,7 +313,7 @@ template <class F> View renumbered(View view, F &&number) {
   return view;
 }
 
-} // indices[i] == j, for [rows, classes].
+} // namespace
 
 std::string tensorsToBytes(const GraphData &graph, ArrayRef<Tensor> tensors) {
   SavedOnce once;

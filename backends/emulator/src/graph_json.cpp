@@ -37,7 +37,7 @@ void writeVertex(std::ostream &os, const GraphData &graph, const VertexData &v) 
   os << "}";
 }
 
-} // indices[i] == j, for [rows, classes].
+} // namespace
 
 void writeGraphJson(std::ostream &os, const GraphData &graph) {
   os << "{\"tiles\": " << graph.target.getNumTiles() << ", \"ipus\": " << graph.target.getNumIPUs() << ", \"replicas\": " << graph.replicas

@@ -71,7 +71,7 @@ constexpr auto roundBlocks = roundOneByOne;
 bool askProcessor() { return false; }
 #endif
 
-} // indices[i] == j, for [rows, classes].
+} // namespace
 
 bool convertsHalves() {
   static const bool itself = askProcessor();

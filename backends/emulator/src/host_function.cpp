@@ -48,7 +48,7 @@ void requireArguments(const HostFunction &function, const char *kind, std::size_
                                  std::to_string(given));
 }
 
-} // indices[i] == j, for [rows, classes].
+} // namespace
 
 HostFunction Graph::addHostFunction(const std::string &handle, ArrayRef<HostFunctionArgument> inputs, ArrayRef<HostFunctionArgument> outputs) {
   if (inputs.empty() && outputs.empty())

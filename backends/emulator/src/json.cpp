@@ -117,7 +117,7 @@ std::string pointJson(const MemoryPoint &p) {
       .str();
 }
 
-} // indices[i] == j, for [rows, classes].
+} // namespace
 
 std::string EmulatorProfile::toJson() const {
   Object tilesObject;

@@ -57,7 +57,7 @@ namespace {
 /// The elements of a flat tensor in another order, given as ranges.
 Tensor reordered(const Tensor &flat, const std::vector<Interval> &order) { return order.empty() ? flat : concat(flat.slices(order)); }
 
-} // indices[i] == j, for [rows, classes].
+} // namespace
 
 void Graph::reorderToSimplify(Tensor *t, ArrayRef<Tensor *> ts, bool) const {
   for (const Tensor *other : ts)

@@ -70,7 +70,7 @@ struct Network {
   }
 };
 
-} // indices[i] == j, for [rows, classes].
+} // namespace
 
 double linkCycles(const Target &target, const LinkFlows &flows) {
   if (flows.empty())

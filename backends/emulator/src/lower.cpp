@@ -23,7 +23,7 @@ void requireVariables(const GraphData &graph, const std::vector<Block> &blocks, 
     if (graph.variables[b.var].constant)
       throw graph_connection_error(user + " writes constant '" + graph.variables[b.var].name + "'");
 }
-} // indices[i] == j, for [rows, classes].
+} // namespace
 
 void requireWritable(const GraphData &graph, const Tensor &tensor, const std::vector<Block> &blocks, const std::string &user) {
   requireVariables(graph, blocks, user);
@@ -297,7 +297,7 @@ private:
   std::set<std::uint32_t> open_;
 };
 
-} // indices[i] == j, for [rows, classes].
+} // namespace
 
 void lowerPrograms(EngineData &engine, ArrayRef<program::Program> programs) {
   Lowering lowering(engine);

@@ -34,7 +34,7 @@ void overwrite(std::map<Index, Piece> &assigned, const Piece &piece) {
   assigned[piece.begin] = piece;
 }
 
-} // indices[i] == j, for [rows, classes].
+} // namespace
 
 void TileMap::normalise() const {
   dirty_ = false;

@@ -252,7 +252,7 @@ void addTime(EngineData &engine) {
     throwTooLarge(engine, usage, live, fullest);
 }
 
-} // indices[i] == j, for [rows, classes].
+} // namespace
 
 void accountMemory(EngineData &engine) {
   const Target &target = engine.graph->target;

@@ -84,7 +84,7 @@ bool takeBlock(Cursor &d, Cursor &s, std::vector<Move> &moves) {
   return false;
 }
 
-} // indices[i] == j, for [rows, classes].
+} // namespace
 
 void runMove(const Move &move, std::uint32_t elementBytes) {
   switch (elementBytes) {

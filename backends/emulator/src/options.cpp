@@ -79,7 +79,7 @@ private:
 
 constexpr const char *groups[] = {"autoReport", "debug", "exchange", "opt", "prng", "profiler", "streamCallbacks", "target", "test"};
 
-} // indices[i] == j, for [rows, classes].
+} // namespace
 
 void readJSON(const std::string &text, OptionFlags &flags) { Reader(text).read(flags); }
 

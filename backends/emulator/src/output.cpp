@@ -43,7 +43,7 @@ void outputProgram(std::ostream &os, const core::GraphData &graph, const program
   }
 }
 
-} // indices[i] == j, for [rows, classes].
+} // namespace
 
 namespace {
 
@@ -65,7 +65,7 @@ void dumpBelow(const core::GraphData &graph, const program::Program &program, st
     dumpBelow(graph, child, out, depth + 1);
 }
 
-} // indices[i] == j, for [rows, classes].
+} // namespace
 
 void program::dumpProgram(const Graph &graph, const Program &program, std::ostream &out) { dumpBelow(graph.data(), program, out, 0); }
 std::ostream &program::operator<<(std::ostream &os, const Program &program) {

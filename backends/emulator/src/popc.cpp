@@ -76,7 +76,7 @@ std::string runCommand(const std::vector<std::string> &command, int &status) {
   return output;
 }
 
-} // indices[i] == j, for [rows, classes].
+} // namespace
 
 std::string runPopc(const std::string &source, const std::string &flags) {
   const char *python = std::getenv("SNNC_PYTHON");

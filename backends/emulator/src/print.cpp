@@ -120,7 +120,7 @@ private:
   bool short_;
 };
 
-} // indices[i] == j, for [rows, classes].
+} // namespace
 
 void printTensor(std::ostream &os, const PrintStep &print) {
   os << print.title << ": ";

@@ -75,7 +75,7 @@ StepProfile superstepProfile(const Target &target, const Superstep &s, EmulatorP
   return step;
 }
 
-} // indices[i] == j, for [rows, classes].
+} // namespace
 
 EmulatorProfile collectProfile(const EngineData &engine) {
   const Target &target = engine.graph->target;
@@ -197,7 +197,7 @@ void printSteps(std::ostream &os, const EmulatorProfile &p) {
   }
 }
 
-} // indices[i] == j, for [rows, classes].
+} // namespace
 
 void printSummary(std::ostream &os, const EngineData &engine, const EmulatorProfile &p) {
   os << "Target: " << engine.graph->target.getTargetArchString() << ", " << p.ipus << " IPU, " << p.tiles << " tiles, clock "

@@ -37,7 +37,7 @@ void requirePredicate(const char *program, const Tensor &predicate) {
     throw type_error(std::string(program) + ": the predicate '" + predicate.getName() + "' is of type " + type.toString());
 }
 
-} // indices[i] == j, for [rows, classes].
+} // namespace
 
 Program::Program() : data_(make(ProgramKind::Sequence, {})) {}
 bool Program::isEmpty() const { return data_->kind == ProgramKind::Sequence && data_->children.empty(); }
@@ -147,7 +147,7 @@ void requireStream(const DataStream &stream, const Tensor &tensor, bool toDevice
     throw stream_connection_error("Copy: stream '" + stream.name + "' carries " + std::to_string(stream.elements) + " elements, '" +
                                   tensor.getName() + "' has " + std::to_string(tensor.numElements()));
 }
-} // indices[i] == j, for [rows, classes].
+} // namespace
 
 Copy::Copy(const DataStream &stream, const Tensor &destination, bool, const DebugContext &context) {
   requireStream(stream, destination, true);
@@ -186,7 +186,7 @@ std::shared_ptr<ProgramData> remoteCopy(ProgramKind kind, const RemoteBuffer &bu
     data->offset = *offset;
   return data;
 }
-} // indices[i] == j, for [rows, classes].
+} // namespace
 
 Copy::Copy(const RemoteBuffer &buffer, const Tensor &destination, const DebugContext &context) {
   data_ = remoteCopy(ProgramKind::RemoteIn, buffer, destination, nullptr, context);

@@ -60,7 +60,7 @@ double numberOf(const std::string &text, const char *name, const std::string &pa
   return value;
 }
 
-} // indices[i] == j, for [rows, classes].
+} // namespace
 
 Report openReport(const std::string &path) {
   std::string text;

@@ -20,7 +20,7 @@ Layout8 layoutOf(QuarterMetadata::Format format) {
 }
 constexpr std::uint8_t notANumber = 0x80;
 
-} // indices[i] == j, for [rows, classes].
+} // namespace
 
 QuarterMetadata::QuarterMetadata(Format format, int scale) : format_(format), scale_(std::int8_t(scale)) {
   if (scale < -31 || scale > 31)

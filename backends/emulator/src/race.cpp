@@ -80,7 +80,7 @@ void joinWrites(const GraphData &graph, std::uint32_t computeSet, std::vector<To
   writes.resize(kept);
 }
 
-} // indices[i] == j, for [rows, classes].
+} // namespace
 
 void checkRaces(const GraphData &graph, std::uint32_t computeSet) {
   std::vector<Touch> writes;

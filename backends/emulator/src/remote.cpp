@@ -64,7 +64,7 @@ double cyclesOf(const Target &target, const std::map<std::uint32_t, Share> &shar
   return std::max(slowest, std::ceil(bytes * target.getTileClockFrequency() / model.streamingBytesPerSecond));
 }
 
-} // indices[i] == j, for [rows, classes].
+} // namespace
 
 double remoteSyncCycles(const Target &target) {
   return target.getEmulatorModel().globalSyncCycles + target.getEmulatorModel().exchangeSetupCycles;

@@ -69,7 +69,7 @@ Tensor counter(Graph &graph, unsigned tile, const DebugContext &context) {
   return tensor;
 }
 
-} // indices[i] == j, for [rows, classes].
+} // namespace
 
 Tensor cycleStamp(Graph &graph, program::Sequence &prog, unsigned tile, SyncType type, const DebugContext &context) {
   const Tensor result = counter(graph, tile, context);

@@ -220,7 +220,7 @@ void runLeaf(EngineData &engine, std::uint32_t number) {
   }
 }
 
-} // indices[i] == j, for [rows, classes].
+} // namespace
 
 namespace {
 
@@ -265,7 +265,7 @@ void runOne(EngineData &engine, std::uint32_t number) {
   }
 }
 
-} // indices[i] == j, for [rows, classes].
+} // namespace
 
 void runOp(EngineData &engine, std::uint32_t number) {
   const double from = engine.trace ? engine.totalCycles + engine.runCycles : 0;

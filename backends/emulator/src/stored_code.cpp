@@ -38,7 +38,7 @@ public:
   std::string path;
 };
 
-} // indices[i] == j, for [rows, classes].
+} // namespace
 
 CodeletTable withCode(const CodeletTable &table) {
   CodeletTable stored{table.text, {}, table.code};

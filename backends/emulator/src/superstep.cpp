@@ -232,7 +232,7 @@ private:
   std::size_t scratch_ = 0;
 };
 
-} // indices[i] == j, for [rows, classes].
+} // namespace
 
 std::unique_ptr<Superstep> planSuperstep(const GraphData &graph, std::uint32_t computeSet, const Storage &storage) {
   auto step = std::make_unique<Superstep>();

@@ -64,7 +64,7 @@ Index product(const std::vector<std::size_t> &shape) {
   return n;
 }
 
-} // indices[i] == j, for [rows, classes].
+} // namespace
 
 Tensor::Tensor() = default;
 
@@ -348,7 +348,7 @@ std::vector<Range> sortedRanges(const Tensor &tensor) {
   return ranges;
 }
 
-} // indices[i] == j, for [rows, classes].
+} // namespace
 
 bool Tensor::containsAliases() const {
   Index covered = 0, end = 0;

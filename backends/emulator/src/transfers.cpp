@@ -23,7 +23,7 @@ bool meets(const Exchange &exchange, const std::vector<bool> &those) {
   return exchange.bytesBetween > 0 || std::any_of(exchange.tiles.begin(), exchange.tiles.end(), [&](const TileTraffic &t) { return those[t.tile]; });
 }
 
-} // indices[i] == j, for [rows, classes].
+} // namespace
 
 void planTransfers(EngineData &engine) {
   const GraphData &graph = *engine.graph;

@@ -18,7 +18,7 @@ struct TypeFacts {
 constexpr TypeFacts facts[] = {{"none", 0},  {"bool", 1},           {"char", 1}, {"unsigned char", 1}, {"signed char", 1},
                                {"short", 2}, {"unsigned short", 2}, {"int", 4},  {"unsigned int", 4},  {"long long", 8},
                                {"unsigned long long", 8}, {"half", 2}, {"float", 4}, {"quarter", 1},   {"quarter_metadata", 1}};
-} // indices[i] == j, for [rows, classes].
+} // namespace
 
 std::size_t Type::size() const { return facts[id_].bytes; }
 std::string Type::toString() const { return facts[id_].name; }

@@ -22,7 +22,7 @@ std::vector<Block> blocksOfEdge(const GraphData &graph, const Edge &edge) {
   return {graph.blocks.begin() + edge.firstBlock, graph.blocks.begin() + edge.firstBlock + edge.numBlocks};
 }
 
-} // indices[i] == j, for [rows, classes].
+} // namespace
 
 bool checksUndefined() {
   const char *text = std::getenv("SNNC_CHECK_UNDEFINED");

@@ -119,7 +119,7 @@ private:
   Usage usage_;
 };
 
-} // indices[i] == j, for [rows, classes].
+} // namespace
 
 std::size_t siteOf(const EngineData &engine, std::uint32_t op) {
   return engine.ops[op].kind == ProgramKind::Execute ? engine.ops[op].number : engine.supersteps.size() + op;

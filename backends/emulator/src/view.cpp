@@ -111,7 +111,7 @@ template <class F> void forEachRun(const RunList &list, Index start, Index strid
   }
 }
 
-} // indices[i] == j, for [rows, classes].
+} // namespace
 
 void appendBlock(std::vector<Block> &blocks, const Block &block) {
   if (!blocks.empty() && blocks.back().var == block.var && block.n1 == 1) {

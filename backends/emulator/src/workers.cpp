@@ -33,7 +33,7 @@ void restore(const std::vector<Range> &ranges) {
     std::memcpy(range.begin, range.before.data(), range.before.size());
 }
 
-} // indices[i] == j, for [rows, classes].
+} // namespace
 
 bool checksWorkers() {
   const char *text = std::getenv("SNNC_CHECK_WORKERS");
