@@ -64,7 +64,7 @@ struct Layer : Recurrence {
 };
 
 /// Values of each step that the forward pass keeps: gates, previous state, the candidate's recurrent product (resetAfter), and, with
-/// attention, the update gate before its application.
+/// attention, the update gate before it is scaled.
 enum Kept { R, U, C, BEFORE, RECURRENT, KEPT, GATE = KEPT };
 
 struct Step {

@@ -37,7 +37,7 @@ struct Recurrence {
 
   Tensor map(const popops::expr::Expr &expression, const std::vector<Tensor> &tensors, poplar::program::Sequence &prog) const;
   Tensor activated(popnn::NonLinearityType type, const Tensor &t, poplar::program::Sequence &prog) const;
-  /// The gradient of the activation's input, whose output is `value`.
+  /// The gradient of an activation's input, from the activation's output `value` and its gradient.
   Tensor gradient(popnn::NonLinearityType type, const Tensor &value, const Tensor &valueGradient, poplar::program::Sequence &prog) const;
   Tensor product(const Tensor &a, const Tensor &b, poplar::program::Sequence &prog) const;
   /// a^T b over all steps and samples: [a's size, b's size].

@@ -76,7 +76,7 @@ void runSlice(const State &state) {
   const float scale = s.scaled ? *state.slots[3].as<float>() : 1;
   for (std::uint32_t i = 0; i < s.count; ++i) {
     const std::uint32_t offset = offsets.as<std::uint32_t>()[i];
-    // A single slice wraps around at the end. Multiple slices skip everything outside: they do not own rows that do not exist.
+    // A single slice wraps around at the end. Several slices ignore offsets outside the table.
     if (offset >= s.rows && s.count > 1) {
       if (s.kind == SliceKind::Read)
         std::memset(slices.data + std::size_t(i) * s.size * rowBytes, 0, s.size * rowBytes);
@@ -185,7 +185,7 @@ Tensor fromTable(const Tensor &table, std::vector<std::size_t> shape, std::size_
   return table.reshape(shape).dimRoll(0, unsigned(dimension));
 }
 
-/// Columns of one row on the tiles of the table's first row if these are several; otherwise distributed.
+/// Columns are on the tiles of the table's first row if these are several; otherwise they are distributed.
 Tensor makeSlices(Graph &graph, const Tensor &table, std::size_t count, std::size_t size, const std::string &name) {
   const std::size_t width = table.dim(1);
   const Tensor slices = graph.addVariable(table.elementType(), {count, size, width}, name + "/Slice");

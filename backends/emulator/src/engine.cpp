@@ -55,7 +55,7 @@ bool isSet(const char *variable) {
   return text && std::atoi(text) != 0;
 }
 
-/// As in Graphcore's model if configured accordingly.
+/// Whether tiles may exceed their memory, an option as in Graphcore's model.
 bool allowsTooMuch(const OptionFlags &options) {
   return isSet("SNNC_LENIENT_MEMORY") || (options.contains("debug.allowOutOfMemory") && options.at("debug.allowOutOfMemory") == "true");
 }

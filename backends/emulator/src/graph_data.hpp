@@ -87,7 +87,7 @@ struct TileSelection {
 };
 
 struct GraphData {
-  /// Number of one replica's tiles.
+  /// The machine of one replica.
   Target target;
   unsigned replicas = 1;
   /// Constants that contain the number of the replica.

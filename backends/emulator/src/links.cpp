@@ -40,7 +40,7 @@ struct Network {
     }
   }
 
-  /// The last intermediate node on the route from `source` to every other node: fewest wires, then widest, then first listed.
+  /// The predecessor of every node on its route from `source`: the route with fewest wires, then the widest, then the first listed.
   std::vector<unsigned> tree(unsigned source) const {
     std::vector<unsigned> before(nodes, none);
     std::vector<double> wide(nodes, 0);

@@ -50,10 +50,10 @@ std::pair<poplar::Tensor, poplar::Tensor> normParamGradients(poplar::Graph &grap
                                                              const poplar::Tensor &gradsIn, poplar::program::Sequence &prog,
                                                              const poplar::Type &partialsType = poplar::FLOAT,
                                                              const poplar::DebugContext &context = {});
-/// With respect to gamma only.
+/// The gradient of the whitened activations.
 poplar::Tensor normGradients(poplar::Graph &graph, const poplar::Tensor &gradsIn, const poplar::Tensor &gamma,
                              poplar::program::Sequence &prog, const poplar::DebugContext &context = {});
-/// Through whitening and the statistics.
+/// The gradient of the activations, through whitening and the statistics.
 poplar::Tensor normStatisticsGradients(poplar::Graph &graph, const poplar::Tensor &actsWhitened, const poplar::Tensor &gradsIn,
                                        const poplar::Tensor &invStdDev, poplar::program::Sequence &prog,
                                        const poplar::Type &partialsType = poplar::FLOAT, const poplar::DebugContext &context = {});

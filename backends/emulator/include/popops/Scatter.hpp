@@ -19,7 +19,7 @@ void scatter(poplar::Graph &graph, const poplar::Tensor &operand, const poplar::
              std::vector<unsigned> scatterDimsToOperandDims, poplar::program::Sequence &prog, const poplar::DebugContext &context = {},
              const poplar::OptionFlags &options = {});
 
-/// The function of a window's elements and their updates.
+/// Combines a window's elements with their updates.
 using UpdateComputationFunc =
     std::function<poplar::Tensor(poplar::Graph &, poplar::Tensor &, poplar::Tensor &, poplar::program::Sequence &)>;
 void scatter(poplar::Graph &graph, const poplar::Tensor &operand, const poplar::Tensor &indices, const poplar::Tensor &updates,
