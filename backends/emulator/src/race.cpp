@@ -57,7 +57,7 @@ void joinWrites(const GraphData &graph, std::uint32_t computeSet, std::vector<To
   if (!std::is_sorted(writes.begin(), writes.end(), before))
     std::sort(writes.begin(), writes.end(), before);
   std::size_t kept = 0;
-  Index ofLastEdge = 0; // the latest end of a range of the same edge
+  Index ofLastEdge = 0; // the end of the latest range of the same edge
   for (const Touch &w : writes) {
     if (w.repeated)
       throwAlias(graph, computeSet, w, w.end);
