@@ -139,7 +139,8 @@ def size_table(machine: str, inputs: int, hidden: int) -> str:
     Each column of bytes has the sum over all tiles in the superstep in which this sum is largest.
     """
     head = ("weights", "optimiser", "gradients", "history")
-    lines = [f"| | T | {' | '.join(f'{name} KiB' for name in head)} | all KiB | fullest tile KiB | ms per batch |", "|---|---|" + "---|" * 7]
+    kinds = " | ".join(f"{name} KiB" for name in head)
+    lines = [f"| | T | {kinds} | all KiB | fullest tile KiB | ms per batch |", "|---|---|" + "---|" * 7]
     random = np.random.default_rng(0)
     runs = {"float32": Way(), "weights": Way(HalfNumbers("nearest"))}
     for trains, steps, ways in ((True, 1, WAYS), (True, 25, WAYS), (False, 25, runs)):

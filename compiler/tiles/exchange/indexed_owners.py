@@ -75,7 +75,8 @@ class Ownership:
 
         Both then move between the same two tiles and are adjacent in the memory that is read. With `single`, this is the memory of groups:
         `single` marks the tiles of the replica whose groups have one block each (otherwise private sums of further blocks follow). Without
-        it, this is the memory of owners, where elements are in the order of their numbers and the copies of a tile's groups follow each other.
+        it, this is the memory of owners, where elements are in the order of their numbers, and the copies of a tile's groups follow
+        each other.
         """
         tile, owner, _ = uses
         where, home = self.target if side == "target" else self.source, self.owners.tile[owner]
