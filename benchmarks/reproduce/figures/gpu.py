@@ -79,8 +79,8 @@ FIGURE: Final = Figure(
     "1; W2: two recurrent layers of 1,024, T = 250, batch 64; conv: two convolutions; the number is the percentage of inputs that spike. "
     "The last is the logged network with two hidden layers at 5 %. All numbers of a column have the same weights and data, and so the "
     "same activity (hashes and activities are in the JSON file; the CPU has two cores); only the published program drops spikes. "
-    "Columns with other weights are separate: the prototype is a hand-written CUDA program for one network, which multiplies all values, so its "
-    "time does not depend on activity.",
+    "Columns with other weights are separate: the prototype is a hand-written CUDA program for one network, which multiplies all values, "
+    "so its time does not depend on activity.",
     "network",
     "ms per training step",
     rows,
