@@ -57,7 +57,8 @@ def dense_bound(net: str, x: float | str) -> Point:
     """Return the samples/s of a step whose dense products run at the peak of the matrix units, everything else being free.
 
     Products per sample and step: each weight once forward, once for its gradient, and once for the gradient of its input (except the
-    net's)."""
+    net's).
+    """
     case = benchmark(net)
     assert case.published is not None
     machine = load_target(case.target)
