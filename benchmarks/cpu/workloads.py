@@ -1,7 +1,8 @@
 """The networks of the measured training steps, as data.
 
 All networks have LIF neurons v = 0.9 v (1 - s_before) + I, s = v > 1 (hard reset, detached), surrogate 1 / (1 + 25 |v - 1|)^2 (fast sigmoid
-of Zenke & Ganguli 2018, slope 25); a leaky readout m = 0.9 m + I; cross entropy of the mean membrane; Adam."""
+of Zenke & Ganguli 2018, slope 25); a leaky readout m = 0.9 m + I; cross entropy of the mean membrane; Adam.
+"""
 
 from __future__ import annotations
 

@@ -27,7 +27,8 @@ def memory_by_layer(machine: Machine, supersteps: Iterable[Superstep]) -> tuple[
     """Return bytes by category for a tile of each layer that is also among the busiest tiles of the exchanges of `supersteps`.
 
     The surrogate runs on the first tiles of a chip, the largest group of the first reduction on its last tiles, so no tile has the code of
-    both."""
+    both.
+    """
     known = tuple(supersteps)
     surrogate = sum(step.pieces for step in known if step.category == "gather and scatter of U and dU")
     sums = sum(step.pieces for step in known if step.name == FIRST_STAGE)

@@ -82,7 +82,7 @@ class PublishedNet:
             )
         if self.inputs < 1 or not 1 <= self.input_capacity <= self.inputs or not 0 <= self.input_spikes <= self.input_capacity:
             raise PublishedOptionError(
-                f"{self.name!r} has {self.inputs} inputs, {self.input_spikes:g} spikes a step in {self.input_capacity} places; "
+                f"{self.name!r} has {self.inputs} inputs, {self.input_spikes:g} spikes per step in {self.input_capacity} places; "
                 "they obey 0 <= spikes <= places <= inputs."
             )
         if self.steps < 2:

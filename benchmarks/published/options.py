@@ -71,7 +71,8 @@ class LoopCost:
 
     A worker issues one bundle per cycle: a memory, branch or integer operation together with a floating-point one. Naive code issues all
     of them separately, with a branch back; ideal code overlaps addresses and arithmetic with memory operations and has loops without
-    overhead."""
+    overhead.
+    """
 
     loads: float = 0
     stores: float = 0

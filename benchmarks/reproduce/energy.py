@@ -84,7 +84,8 @@ def moved_words(program: StepProgram, steps: int, batch: int) -> float:
     """Return the 32-bit words that a training step moves to and from main memory, if one time step and the weights fit into the caches.
 
     Data that the backward pass reads for every time step is written once and read once; a trained parameter, its gradient and two moments
-    of an optimiser are read and written once."""
+    of an optimiser are read and written once.
+    """
     pasts = sum(math.prod(buffer.shape) for buffer in program.buffers.values() if buffer.lifetime == "sequence" and buffer.role in PASTS)
     parameters = sum(p.value.size for p in program.parameters.values() if p.learnable)
     return 2.0 * pasts * steps * batch + 2.0 * 4 * parameters

@@ -71,7 +71,7 @@ def main() -> None:
         shown = ", ".join(f"{PARTS[name]} {1000 * seconds:.1f}" for name, seconds in parts.items())
         rest = 1000 * (whole - sum(parts.values()))
         which = "with" if normalised else "without"
-        print(f"{which} normalisation: {1000 * whole:.1f} ms an update; {shown}, Python {rest:.1f}", flush=True)
+        print(f"{which} normalisation: {1000 * whole:.1f} ms per update; {shown}, Python {rest:.1f}", flush=True)
 
 
 if __name__ == "__main__":

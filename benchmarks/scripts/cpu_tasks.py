@@ -3,7 +3,8 @@
 Both use the same network (LIF neurons, beta 0.9, reset to zero, fast sigmoid of slope 25; leaky readout, cross entropy of its mean), the
 same initial weights, batches in the same order, Adam, the same epochs; five seeds. Each run has a separate process, and the engines
 alternate. The output has the accuracy on the test set (mean and standard deviation over the seeds), the wall time of all epochs (without
-building, which the rows list), and the ratio of neighbouring runs."""
+building, which the rows list), and the ratio of neighbouring runs.
+"""
 
 from __future__ import annotations
 

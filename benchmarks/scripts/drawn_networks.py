@@ -4,7 +4,8 @@ Networks, machines, inputs and options are drawn at random from the seed: dense,
 values and spikes, windowed gradients, one to four chips, one to two hundred tiles. Each is trained for two steps on the emulator. The
 script exits with 1 if, for any network, the predicted cycles of the second step differ by more than 5 % from the emulated ones, or the
 predicted bytes of the fullest tile by more than 1 %. The prediction is derived from the plan, and the emulated program counts its own
-cycles, both by the same model of the machine; neither was measured on hardware."""
+cycles, both by the same model of the machine; neither was measured on hardware.
+"""
 
 from __future__ import annotations
 

@@ -2,7 +2,8 @@
 
 The network has two hidden layers and is trained on the digits of ``examples/digits``. For every lower end of the window, the table has the
 share of hidden neurons that receive gradient, the cosine and the relative error of the whole gradient with respect to that without a
-window, with random weights and after training, and the test accuracy of a network that was trained with the window from the start."""
+window, with random weights and after training, and the test accuracy of a network that was trained with the window from the start.
+"""
 
 from __future__ import annotations
 

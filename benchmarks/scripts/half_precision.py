@@ -3,7 +3,8 @@
 ``python benchmarks/scripts/half_precision.py`` prints the tables; with ``--page docs/howto/half-precision.md`` it replaces the tables of
 the page, and with ``--plot docs/images/half-precision.svg`` it draws the curves. The network has dense layers of leaky neurons, with eight
 output neurons per class whose spikes a fixed readout sums. The reference trains it on the digits of ``examples/digits`` in each precision,
-from the same weights and in the same order; memory and time are those of plans for a gc200, with the counted spikes."""
+from the same weights and in the same order; memory and time are those of plans for a gc200, with the counted spikes.
+"""
 
 from __future__ import annotations
 

@@ -2,7 +2,8 @@
 
 Every network (see ``prediction_nets.py``; ``random:SEED`` and ``mixed:SEED`` draw one) is mapped with the events that its inputs cause on
 the reference, emitted, and trained for two steps at learning rate 0 on the emulator; the second step is compared (the first also
-distributes the weights). Columns are labelled as predicted or emulated; neither was measured on hardware."""
+distributes the weights). Columns are labelled as predicted or emulated; neither was measured on hardware.
+"""
 
 from __future__ import annotations
 

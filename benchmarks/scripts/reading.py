@@ -2,7 +2,8 @@
 
 The script writes a file in the format of SHD with as many events per sample as W1 has (``--events``; the official samples have about
 8,000), and measures the reader alone, the program on the same events in memory, and both together. Times are wall times; for the reader
-also the CPU time of its thread."""
+also the CPU time of its thread.
+"""
 
 from __future__ import annotations
 

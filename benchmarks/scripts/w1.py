@@ -4,7 +4,8 @@ W1: T=100, B=64, 700 -> 256 recurrent LIF -> 20 leaky readout, 5 % input, cross 
 wall and CPU seconds of each step for the emulator and for the NumPy reference (interleaved), the largest
 difference of the losses and of all gradients, the peak memory, and the predicted and the emulated
 cycles. Both start each step from the same weights, because a neuron whose membrane is within rounding of its threshold may spike in only
-one of them, and a recurrent network amplifies that over many updates."""
+one of them, and a recurrent network amplifies that over many updates.
+"""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ def main(folder):
         cycles = session.cycles()
         session.report(folder / "report.html")
     predicted, counted = cycles["predicted"], cycles["counted"]
-    print(f"2 x 96 neurons on four chips of 24 tiles: {predicted:,.0f} cycles a step (predicted), {counted:,.0f} (emulated)")
+    print(f"2 x 96 neurons on four chips of 24 tiles: {predicted:,.0f} cycles per step (predicted), {counted:,.0f} (emulated)")
     print(f"loss {history.losses[0]:.3f} -> {history.losses[-1]:.3f}; the report is {folder / 'report.html'}")
 
 

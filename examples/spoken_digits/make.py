@@ -4,7 +4,8 @@
     snnc train somewhere/build --recipe somewhere/shd.toml
 
 The files contain sweeps over the channels, with a speed and a direction for each class, and no speech; replace them by the official files
-of SHD (https://zenkelab.org/datasets/)."""
+of SHD (https://zenkelab.org/datasets/).
+"""
 
 import shutil
 import sys

@@ -73,7 +73,7 @@ def draw(path, one, two):
     import matplotlib.pyplot as plt
 
     figure, axes = plt.subplots(figsize=(6, 3), layout="constrained")
-    axes.plot(one, label="1 process, 64 samples an update", linewidth=3, alpha=0.5)
+    axes.plot(one, label="1 process, 64 samples per update", linewidth=3, alpha=0.5)
     axes.plot(two, "--", label="2 processes, 32 samples each", color="black", linewidth=1)
     axes.set(xlabel="update", ylabel="cross entropy", ylim=(0, None))
     axes.legend()

@@ -29,14 +29,14 @@ if(EXISTS "${_poplar_prefix}/lib/libpoplibs.so" AND NOT TARGET poplibs)
   unset(_poplar_library)
 endif()
 
-# Headers for what programs include beside Poplar's and a machine may lack: searched last.
+# Headers of other libraries that programs include and a machine may lack: searched last.
 if(EXISTS "${_poplar_prefix}/fallback")
   set_property(TARGET poplar PROPERTY INTERFACE_COMPILE_OPTIONS "SHELL:-idirafter \"${_poplar_prefix}/fallback\"")
 endif()
 
-# What older compilers took compiles: a second try where the first fails for a lambda outside of functions.
+# Code for older compilers: compilation is repeated if it fails because of a lambda outside a function.
 if(EXISTS "${_poplar_prefix}/bin/launcher")
-  # Also for targets of other folders than the one that looks for the package.
+  # Also for targets outside the folder that calls find_package.
   set_property(GLOBAL PROPERTY RULE_LAUNCH_COMPILE "${_poplar_prefix}/bin/launcher")
 endif()
 

@@ -1,4 +1,4 @@
-// popnn/CTCLoss.hpp and CTCInference.hpp: one vertex a sample.
+// popnn/CTCLoss.hpp and CTCInference.hpp: one vertex per sample.
 #include <popnn/CTCInference.hpp>
 #include <popnn/CTCLoss.hpp>
 
@@ -29,7 +29,7 @@ double logSum(double a, double b) {
   return a == never ? never : a + std::log1p(std::exp(b - a));
 }
 
-/// What the vertices of one loss, or of one search (`beam` > 0), share.
+/// Data shared by the vertices of one loss, or of one search (`beam` > 0).
 struct Ctc {
   std::uint32_t steps, classes, blank, beam, paths;
   bool softmaxGradient, zeroInfinity;
@@ -38,7 +38,7 @@ template <class Archive> void describe(Archive &a, Ctc &c) {
   a(c.steps)(c.classes)(c.blank)(c.beam)(c.paths)(c.softmaxGradient)(c.zeroInfinity);
 }
 
-/// Labels with blanks between them and around them.
+/// Labels with blanks between and around them.
 std::vector<std::uint32_t> withBlanks(const std::uint32_t *labels, std::uint32_t n, const Ctc &c) {
   std::vector<std::uint32_t> states(2 * n + 1, c.blank);
   for (std::uint32_t i = 0; i < n; ++i)
@@ -46,14 +46,14 @@ std::vector<std::uint32_t> withBlanks(const std::uint32_t *labels, std::uint32_t
   return states;
 }
 
-/// Whether a path may go from state s - 2 to s, over the blank between two different labels.
+/// Whether a path may go from state s - 2 to s, skipping the blank between two different labels.
 bool mayJump(const std::vector<std::uint32_t> &states, std::size_t s, const Ctc &c) {
   return s >= 2 && states[s] != c.blank && states[s] != states[s - 2];
 }
 
 using Table = std::vector<std::vector<double>>;
 
-/// Logarithms of the probability of all beginnings of paths that end in a state at a step, that step included.
+/// Log probabilities of all path prefixes that end in a state at a step, including that step.
 Table forwards(const float *y, std::uint32_t steps, const std::vector<std::uint32_t> &states, const Ctc &c) {
   Table a(steps, std::vector<double>(states.size(), never));
   for (std::size_t s = 0; s < std::min<std::size_t>(2, states.size()) && steps > 0; ++s)
@@ -70,7 +70,7 @@ Table forwards(const float *y, std::uint32_t steps, const std::vector<std::uint3
   return a;
 }
 
-/// The same of all ends of paths that begin in a state at a step, that step not included.
+/// Log probabilities of all path suffixes that start in a state at a step, excluding that step.
 Table backwards(const float *y, std::uint32_t steps, const std::vector<std::uint32_t> &states, const Ctc &c) {
   const std::size_t n = states.size();
   Table b(steps, std::vector<double>(n, never));
@@ -125,14 +125,14 @@ void runLoss(const State &state, const Ctc &c) {
     writeGradient(y, gradient, steps, states, a, total, c);
 }
 
-/// Logarithms of the probability of the paths of a prefix that end with a blank, and of those that end with its last label.
+/// Log probabilities of a prefix's paths that end with a blank, and of those that end with its last label.
 struct Beam {
   double blank = never, label = never;
   double total() const { return logSum(blank, label); }
 };
 using Prefix = std::vector<std::uint32_t>;
 
-/// The `most` likeliest of the prefixes, in order; equally likely ones by their labels.
+/// The `most` likeliest prefixes, in order; equally likely ones are ordered by their labels.
 std::vector<std::pair<Prefix, Beam>> likeliest(const std::map<Prefix, Beam> &beams, std::size_t most) {
   std::vector<std::pair<Prefix, Beam>> sorted(beams.begin(), beams.end());
   std::stable_sort(sorted.begin(), sorted.end(), [](const auto &x, const auto &y) { return x.second.total() > y.second.total(); });
@@ -194,7 +194,7 @@ const BuiltinKind ctcKind{"popnn.ctc", &runCtc, &readShared<Ctc>};
 
 namespace {
 
-/// A vertex type of its own for each combination of what its vertices share.
+/// A separate vertex type for each combination of the data that its vertices share.
 std::string typeName(const char *name, const Ctc &c) {
   std::string text = std::string("popnn::") + name + "<";
   for (const std::uint32_t n : {c.steps, c.classes, c.blank, c.beam, c.paths, unsigned(c.softmaxGradient), unsigned(c.zeroInfinity)})

@@ -1,4 +1,4 @@
-// popnn/Gru.hpp: a loop over steps; what does not depend on the state is one product over all steps.
+// popnn/Gru.hpp: a loop over steps; everything independent of the state is one product over all steps.
 #include <popnn/Gru.hpp>
 
 #include <array>
@@ -25,7 +25,7 @@ namespace {
 constexpr std::size_t units = BASIC_GRU_CELL_NUM_UNITS;
 constexpr BasicGruCellUnit RESET = BASIC_GRU_CELL_RESET_GATE, UPDATE = BASIC_GRU_CELL_UPDATE_GATE, CANDIDATE = BASIC_GRU_CELL_CANDIDATE;
 
-/// A layer and the places of its gates.
+/// A layer and the positions of its gates.
 struct Layer : Recurrence {
   std::array<std::size_t, units> place{};
   bool after;
@@ -63,8 +63,8 @@ struct Layer : Recurrence {
   }
 };
 
-/// What the forward pass keeps of each step: gates, the state before, what the candidate's recurrent weights gave (resetAfter), and, with
-/// attention, the update gate before it.
+/// Values of each step that the forward pass keeps: gates, previous state, the candidate's recurrent product (resetAfter), and, with
+/// attention, the update gate before it is scaled.
 enum Kept { R, U, C, BEFORE, RECURRENT, KEPT, GATE = KEPT };
 
 struct Step {
@@ -88,7 +88,7 @@ Step forwardStep(const Layer &layer, const GruWeights &weights, const Tensor &of
   return s;
 }
 
-/// Attentions [batch, steps], or an invalid tensor; and, of a backward pass, their gradient [steps, batch, 1].
+/// Attentions [batch, steps], or an invalid tensor; and, in a backward pass, their gradient [steps, batch, 1].
 struct Attention {
   Tensor given, gradient;
 
@@ -98,7 +98,7 @@ struct Attention {
   Tensor bySteps() const { return given.transpose().expand({2}); }
 };
 
-/// The gradient of the update gate's sum; `a` [batch, 1] is the step's attention, whose gradient becomes `da`. Both are invalid without.
+/// The gradient of the update gate's sum; `a` [batch, 1] is the step's attention, `da` gets its gradient; both are invalid without attention.
 Tensor updateGradient(const Layer &layer, const Tensor &kept, const Tensor &dGate, const Tensor &a, Tensor &da, Sequence &prog) {
   if (!a.valid())
     return layer.gradient(layer.gates, kept[U], dGate, prog);
@@ -107,7 +107,7 @@ Tensor updateGradient(const Layer &layer, const Tensor &kept, const Tensor &dGat
   return layer.gradient(layer.gates, kept[GATE], layer.map(Mul(_1, Sub(Const(1.f), _2)), {dGate, a}, prog), prog);
 }
 
-/// Gradients of a step: of the three sums, and of the candidate's recurrent part, [batch, 4 x out]. `d` becomes that of the state before.
+/// Gradients of a step: of the three sums, and of the candidate's recurrent part, [batch, 4 x out]. `d` becomes that of the previous state.
 Tensor backwardStep(const Layer &layer, const GruWeights &weights, const Tensor &kept, const Tensor &dOut, const Tensor &d, const Tensor &a,
                     Tensor &da, Sequence &prog) {
   const auto of = [&](const Expr &e, std::vector<Tensor> tensors) { return layer.map(e, tensors, prog); };

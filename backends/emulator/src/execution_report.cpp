@@ -1,4 +1,4 @@
-// Reports of executions, from what runs recorded.
+// Execution reports, from the records of runs.
 #include "execution_report.hpp"
 
 #include <algorithm>

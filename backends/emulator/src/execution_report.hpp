@@ -1,4 +1,4 @@
-// What pva reports of programs and of their runs.
+// Reports of programs and of their runs for pva.
 #pragma once
 
 #include <map>
@@ -10,7 +10,7 @@
 
 namespace poplar::core {
 
-/// Operations as pva shows them, each once.
+/// Operations as shown by pva, each once.
 class ProgramTree {
 public:
   explicit ProgramTree(const EngineData &engine) : engine_(engine) {}

@@ -208,7 +208,7 @@ void Graph::setTileMapping(const Tensor &tensor, const TileToTensorMapping &mapp
 
 namespace {
 
-/// The mapping in the numbers of a virtual graph's tiles.
+/// The mapping in terms of a virtual graph's tile numbers.
 Graph::TileToTensorMapping seenBy(const core::TileSelection &selection, const Graph::TileToTensorMapping &mapping) {
   Graph::TileToTensorMapping seen;
   std::size_t inside = 0, all = 0;

@@ -1,4 +1,4 @@
-// Functions of the host: each argument is a stream, and the last input, or the first output, calls the function.
+// Host functions: each argument is a stream, and the last input, or the first output, calls the function.
 #include <poplar/Engine.hpp>
 #include <poplar/Graph.hpp>
 #include <poplar/exceptions.hpp>
@@ -26,7 +26,7 @@ std::vector<std::vector<char>> buffersOf(const core::GraphData &graph, const std
   return buffers;
 }
 
-/// One replica's arguments between two calls.
+/// Arguments of one replica between two calls.
 struct PendingCall {
   HostCallbackHandle callback;
   std::vector<std::vector<char>> inputs, outputs;

@@ -21,7 +21,7 @@ std::shared_ptr<ProgramData> make(ProgramKind kind, const DebugContext &context,
   return data;
 }
 
-/// The data for a change: copies of the program keep what they have.
+/// The data for a change: copies of the program keep the old data.
 ProgramData &own(std::shared_ptr<ProgramData> &data) {
   if (data.use_count() > 1)
     data = std::make_shared<ProgramData>(*data);
@@ -235,7 +235,7 @@ PrintTensor::PrintTensor(const std::string &title, const Tensor &tensor, const P
 
 CrossReplicaCopy::CrossReplicaCopy(const Tensor &source, const Tensor &destination, const std::map<unsigned, unsigned> &replicaMap,
                                    const DebugContext &context) {
-  // The checks of a copy.
+  // Checks of a copy.
   data_ = std::make_shared<ProgramData>(*Copy(source, destination, false, context).data());
   data_->kind = ProgramKind::CrossReplica;
   data_->replicas = replicaMap;

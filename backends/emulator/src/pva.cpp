@@ -49,7 +49,7 @@ bool readFile(const std::string &path, std::string &text) {
   return true;
 }
 
-/// The number behind a name of the profile's first objects.
+/// The number after a name in the profile's first objects.
 double numberOf(const std::string &text, const char *name, const std::string &path) {
   const std::string key = std::string("\"") + name + "\": ";
   const std::size_t at = text.find(key);

@@ -1,4 +1,4 @@
-// When each program of a run began and ended, for reports of executions.
+// Start and end of each program of a run, for execution reports.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ struct TraceRun {
   std::vector<TraceEntry> entries;
 };
 
-/// What is kept of runs; programs beyond `most` are not.
+/// The recorded runs; programs beyond `most` are not recorded.
 struct Trace {
   static constexpr std::size_t most = 1 << 20;
   std::vector<TraceRun> runs;
@@ -32,7 +32,7 @@ struct Trace {
   std::string sequences = ".*", programs = "^$";
 };
 
-/// Empty where no option asks for a report of executions.
+/// Empty if no option requests an execution report.
 std::unique_ptr<Trace> traceOf(const OptionFlags &options);
 
 } // namespace poplar::core

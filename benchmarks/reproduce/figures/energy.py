@@ -71,13 +71,14 @@ FIGURE: Final = Figure(
     "energy",
     "2311.04386",
     "Energy of a training step",
-    "Joules, lower is better; all predicted, no power was measured. Upper bounds: the power limit of a device times a step, predicted for "
-    "the IPU and measured for the GPU; the IPU's share includes its machine, the GPU's excludes its host. Products: published energies of "
-    "32-bit additions, multiplications and accesses to small memories at 45 nm times the products of dense connections, without neurons, "
-    "optimiser and moved data. Processor: the products of spikes with the energy of instructions (eight products share one), of a cache of "
-    "1 MiB and of main memory for the past and the optimiser. Chips of newer processes take less: these are no bound for them.",
+    "Joules, lower is better; all predicted, no power was measured. Upper bounds: the power limit of a device times the duration of a "
+    "step, predicted for the IPU and measured for the GPU; the IPU's share includes its machine, the GPU's excludes its host. Products: "
+    "published energies of 32-bit additions, multiplications and accesses to small memories at 45 nm times the products of dense "
+    "connections, without neurons, optimiser and moved data. Processor: the products of spikes with the energy of instructions (eight "
+    "products share one), of a 1 MiB cache, and of main memory for histories and the optimiser. Chips of newer processes need less "
+    "energy, so these numbers are not bounds for them.",
     "network",
-    "joules a training step",
+    "joules per training step",
     rows,
     points,
 )

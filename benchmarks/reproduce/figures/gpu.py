@@ -28,7 +28,7 @@ def rows(quick: bool) -> tuple[Row, ...]:
 
 
 def points(results: Results) -> tuple[Point, ...]:
-    """Return milliseconds of a step: a series for each program and device."""
+    """Return milliseconds per step: a series for each program and device."""
     return points_of(results, measured_steps())
 
 
@@ -77,12 +77,12 @@ FIGURE: Final = Figure(
     "A training step on an IPU and on a GPU",
     "Milliseconds, lower is better. W1: one recurrent layer of 256 neurons, T = 100, batch 64; W1-ff without recurrence; W3 with batch "
     "1; W2: two recurrent layers of 1,024, T = 250, batch 64; conv: two convolutions; the number is the percentage of inputs that spike. "
-    "Last the logged network of two hidden layers at 5 %. All numbers of a column have the same weights, the same data and so the same "
-    "activity (the JSON file has hashes and activities; the CPU is two cores); no program drops spikes, but the published one. Columns "
-    "with other weights are apart: the prototype is a hand-written CUDA program for one network, which multiplies all values, so its "
-    "time does not depend on activity.",
+    "The last is the logged network with two hidden layers at 5 %. All numbers of a column have the same weights and data, and so the "
+    "same activity (hashes and activities are in the JSON file; the CPU has two cores); only the published program drops spikes. "
+    "Columns with other weights are separate: the prototype is a hand-written CUDA program for one network, which multiplies all values, "
+    "so its time does not depend on activity.",
     "network",
-    "ms a training step",
+    "ms per training step",
     rows,
     points,
 )

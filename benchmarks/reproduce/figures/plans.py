@@ -44,7 +44,7 @@ def plan_point(x: float | str, result: Any, series: str, kind: Kind = "predicted
     if not result.get("fits"):
         return Point(series, kind, x, None, why_missing(result) or "does not fit", about)
     rate = 1e3 * result["batch"] / result["step_ms"]
-    return Point(series, kind, x, rate, f"{result['net']} on {result['target']}, {result['step_ms']:.3g} ms a step", about)
+    return Point(series, kind, x, rate, f"{result['net']} on {result['target']}, {result['step_ms']:.3g} ms per step", about)
 
 
 MATRIX_RATE: Final = 16
@@ -57,7 +57,8 @@ def dense_bound(net: str, x: float | str) -> Point:
     """Return the samples/s of a step whose dense products run at the peak of the matrix units, everything else being free.
 
     Products per sample and step: each weight once forward, once for its gradient, and once for the gradient of its input (except the
-    net's)."""
+    net's).
+    """
     case = benchmark(net)
     assert case.published is not None
     machine = load_target(case.target)
@@ -65,4 +66,4 @@ def dense_bound(net: str, x: float | str) -> Point:
     weights = [before * after for before, after in pairwise(sizes)]
     products = (3 * sum(weights) - weights[0]) * case.steps * case.batch
     seconds = products / (MATRIX_RATE * machine.tiles_per_chip * case.chips * machine.clock_hz)
-    return Point(BOUND, "predicted", x, case.batch / seconds, f"{1e3 * seconds:.3g} ms a step", {"net": net, "target": case.target})
+    return Point(BOUND, "predicted", x, case.batch / seconds, f"{1e3 * seconds:.3g} ms per step", {"net": net, "target": case.target})

@@ -1,4 +1,4 @@
-// Where the code of a function is kept while it does not run.
+// Location of a function's code while it does not run.
 #ifndef SNNC_POPLAR_FUNCTION_BUFFER_MAPPING_TYPE_HPP
 #define SNNC_POPLAR_FUNCTION_BUFFER_MAPPING_TYPE_HPP
 

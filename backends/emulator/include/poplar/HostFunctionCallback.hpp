@@ -43,7 +43,7 @@ private:
 /// Type and number of elements of one argument.
 using HostFunctionArgument = std::tuple<Type, std::size_t>;
 
-/// What Graph::addHostFunction returns: a stream for each argument.
+/// The result of Graph::addHostFunction: a stream for each argument.
 class HostFunction {
 public:
   HostFunction() = default;

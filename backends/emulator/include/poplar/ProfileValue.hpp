@@ -1,4 +1,4 @@
-// Values of profiles and of debug information, and profiles as older programs take them: texts that they write to files.
+// Values of profiles and of debug information, and profiles as older programs use them: texts that they write to files.
 #ifndef SNNC_POPLAR_PROFILE_VALUE_HPP
 #define SNNC_POPLAR_PROFILE_VALUE_HPP
 
@@ -15,7 +15,7 @@
 
 namespace poplar {
 
-/// A value as in JSON; or the emulator's profile, as JSON and as a summary for people.
+/// A value as in JSON; or the emulator's profile, as JSON and as a readable summary.
 class ProfileValue {
 public:
   using String = std::string;
@@ -32,11 +32,11 @@ public:
   ProfileValue(Map values) : map_(std::move(values)) {}
   template <class T, class = core::EnableIf<std::is_arithmetic<T>::value>>
   ProfileValue(T value) : type_(std::is_same<T, bool>::value ? Type::BOOL : Type::NUMBER), number_(Number(value)) {}
-  /// Of the emulator itself.
+  /// Internal to the emulator.
   ProfileValue(std::string json, std::string summary) : json_(std::move(json)), summary_(std::move(summary)) {}
 
   Type type() const { return type_; }
-  /// A value of another type is a std::bad_cast, a missing element a std::out_of_range.
+  /// A value of another type throws std::bad_cast, a missing element std::out_of_range.
   const String &asString() const { return require(Type::STRING), text_; }
   Boolean asBool() const { return require(Type::BOOL), number_ != 0; }
   Number asDouble() const { return require(Type::NUMBER), number_; }

@@ -37,10 +37,10 @@ public:
   Program();
   bool isEmpty() const;
 
-  /// Of the emulator itself.
+  /// Internal to the emulator.
   explicit Program(std::shared_ptr<core::ProgramData> data) : data_(std::move(data)) {}
   const std::shared_ptr<core::ProgramData> &data() const { return data_; }
-  /// Whether both are the same program, not two that do the same.
+  /// Whether both are the same program, not just two with the same effect.
   friend bool operator==(const Program &a, const Program &b) { return a.data_ == b.data_; }
   friend bool operator!=(const Program &a, const Program &b) { return !(a == b); }
 
@@ -127,10 +127,10 @@ public:
   /// The first row of a remote buffer.
   Copy(const RemoteBuffer &buffer, const Tensor &destination, const DebugContext &context = {});
   Copy(const Tensor &source, const RemoteBuffer &buffer, const DebugContext &context = {});
-  /// The rows that `offset` names when the program runs, one after the other in the tensor.
+  /// The rows that `offset` names at run time, one after the other in the tensor.
   Copy(const RemoteBuffer &buffer, const Tensor &destination, const Tensor &offset, const DebugContext &context = {});
   Copy(const Tensor &source, const RemoteBuffer &buffer, const Tensor &offset, const DebugContext &context = {});
-  /// The code of a function to its tiles, where the emulator has it already: it moves nothing and takes no time.
+  /// Copies the code of a function to its tiles, where the emulator already has it: no data moves and no time passes.
   Copy(const FunctionBuffer &buffer, const Function &function, const DebugContext &context = {});
   Copy(const Function &function, const FunctionBuffer &buffer, const DebugContext &context = {});
 };
@@ -161,7 +161,7 @@ public:
                    const DebugContext &context = {});
 };
 
-/// The program may rely on the tensor being the same in every replica; the emulator checks that it is.
+/// The program may rely on the tensor being the same in every replica; the emulator checks this.
 class AssumeEqualAcrossReplicas : public Program {
 public:
   explicit AssumeEqualAcrossReplicas(const Tensor &tensor, const DebugContext &context = {});
@@ -188,9 +188,9 @@ public:
       : AbortOnCondition(predicate, std::string(message), context) {}
 };
 
-/// A line for each program, those that it runs below it.
+/// One line per program, with nested programs below it.
 void dumpProgram(const Graph &graph, const Program &program, std::ostream &out);
-/// What the program is, in a word.
+/// The kind of the program, in a word.
 std::ostream &operator<<(std::ostream &os, const Program &program);
 
 } // namespace program

@@ -13,7 +13,7 @@
 
 namespace poplar {
 
-/// The type of an element; compare with the constants below.
+/// The type of an element; compare it with the constants below.
 class Type {
 public:
   constexpr explicit Type(std::uint8_t id = 0) : id_(id) {}
@@ -22,10 +22,10 @@ public:
   std::size_t size() const;
   std::string toString() const;
   constexpr bool isFloatingPoint() const { return id_ >= 11 && id_ <= 13; }
-  /// char, short, int and their siblings; bool is none of them.
+  /// char, short, int and their variants; not bool.
   constexpr bool isIntegral() const { return id_ >= 2 && id_ <= 10; }
   constexpr bool isSigned() const { return isFloatingPoint() || id_ == 2 || id_ == 4 || id_ == 5 || id_ == 7 || id_ == 9; }
-  /// Whether a tensor of the type has metadata that say how its bits are read.
+  /// Whether a tensor of the type has metadata that specify how its bits are interpreted.
   constexpr bool requiresMetadata() const { return id_ == 13; }
   constexpr std::size_t hash() const { return id_; }
   constexpr bool operator==(Type other) const { return id_ == other.id_; }
@@ -38,7 +38,7 @@ private:
 
 std::ostream &operator<<(std::ostream &os, Type type);
 
-// Programs may bind these to `Type &`, as they can with Poplar's; the emulator's own sources use their values in constant expressions.
+// Programs may bind these to `Type &`, as with Poplar; the emulator's own sources use their values in constant expressions.
 #if defined(SNNC_EMULATOR_SOURCES)
 #define SNNC_TYPE inline constexpr Type
 #else
@@ -58,7 +58,7 @@ SNNC_TYPE HALF{11};
 SNNC_TYPE FLOAT{12};
 SNNC_TYPE QUARTER{13};
 SNNC_TYPE QUARTER_METADATA{14};
-/// An IPU's long has 32 bits.
+/// long has 32 bits on an IPU.
 SNNC_TYPE LONG{7};
 SNNC_TYPE UNSIGNED_LONG{8};
 /// Other names of the same types.

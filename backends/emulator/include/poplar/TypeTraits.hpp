@@ -1,4 +1,4 @@
-// What the host knows of a type.
+// Properties of a type on the host.
 #ifndef SNNC_POPLAR_TYPE_TRAITS_HPP
 #define SNNC_POPLAR_TYPE_TRAITS_HPP
 
@@ -10,7 +10,7 @@
 
 namespace poplar {
 
-/// Size and alignment of a type, and what kind of number it is; a simple one is a number.
+/// Size and alignment of a type, and its kind of number; a simple type is a number.
 struct TypeTraits {
   template <class T> static constexpr TypeTraits make() {
     return {sizeof(T),           alignof(T), core::IsNumber<T>::value, IsFloating<T>::value, std::is_integral<T>::value,

@@ -21,13 +21,13 @@ poplar::Tensor createDataInput(poplar::Graph &graph, const poplar::Type &type, c
                                const std::size_t numClasses, const ctc::Plan &plan, const poplar::DebugContext &context = {});
 
 /// Negative logarithms of probabilities [batch, topPaths] of the data's type, lengths UNSIGNED_INT [batch, topPaths] and labels UNSIGNED_INT
-/// [batch, topPaths, time], the likeliest first. Labels from the length on are the blank class. Where there are fewer than topPaths labels,
+/// [batch, topPaths, time], the likeliest first. Labels after the length are the blank class. If there are fewer than topPaths labels,
 /// the others have length 0 and an infinite negative logarithm.
 std::tuple<poplar::Tensor, poplar::Tensor, poplar::Tensor>
 beamSearchDecoderLogProbabilities(poplar::Graph &graph, const poplar::Tensor &logProbs, const poplar::Tensor &dataLengths,
                                   poplar::program::Sequence &prog, unsigned blankClass, unsigned beamwidth, unsigned topPaths,
                                   const ctc::Plan &plan, const poplar::DebugContext &context = {}, const poplar::OptionFlags &options = {});
-/// The same of the values before the softmax.
+/// The same for the values before the softmax.
 std::tuple<poplar::Tensor, poplar::Tensor, poplar::Tensor>
 beamSearchDecoderLogits(poplar::Graph &graph, const poplar::Tensor &logits, const poplar::Tensor &dataLengths,
                         poplar::program::Sequence &prog, unsigned blankClass, unsigned beamwidth, unsigned topPaths,

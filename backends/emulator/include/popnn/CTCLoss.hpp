@@ -25,15 +25,15 @@ poplar::Tensor createDataInput(poplar::Graph &graph, const poplar::Type &type, c
 poplar::Tensor createLabelsInput(poplar::Graph &graph, const poplar::Type &type, const std::size_t batchSize,
                                  const std::size_t maxLabelLength, const Plan &plan, const poplar::DebugContext &context = {});
 
-/// The losses [batch] and the gradient [time, batch, classes]. Options: includeSoftmaxGradient (true), by which the gradient is that of what
-/// the softmax was given, else that of the logarithms; zeroInfinity (false), by which a sample whose labels do not fit its steps has a loss
+/// The losses [batch] and the gradient [time, batch, classes]. Options: includeSoftmaxGradient (true): the gradient is for the softmax's
+/// input, otherwise for the logarithms; zeroInfinity (false): a sample whose labels do not fit its steps has a loss
 /// and a gradient of 0 instead of infinity and NaN. Steps from a sample's length on have a gradient of 0. Lengths are UNSIGNED_INT [batch].
 std::pair<poplar::Tensor, poplar::Tensor>
 calcLossAndGradientLogProbabilities(poplar::Graph &graph, const poplar::Type &outType, const poplar::Tensor &logProbs,
                                     const poplar::Tensor &labels, const poplar::Tensor &dataLengths, const poplar::Tensor &labelLengths,
                                     poplar::program::Sequence &prog, const unsigned blankClass, const Plan &plan,
                                     const poplar::DebugContext &context = {}, const poplar::OptionFlags &options = {});
-/// The same of the values before the softmax.
+/// The same for the values before the softmax.
 std::pair<poplar::Tensor, poplar::Tensor>
 calcLossAndGradientLogits(poplar::Graph &graph, const poplar::Type &outType, const poplar::Tensor &logits, const poplar::Tensor &labels,
                           const poplar::Tensor &dataLengths, const poplar::Tensor &labelLengths, poplar::program::Sequence &prog,

@@ -1,4 +1,4 @@
-// The plan of a connectionist temporal classification: the emulator always works sample by sample, so it holds only the sizes.
+// The plan of a connectionist temporal classification: the emulator always works sample by sample, so it contains only the sizes.
 #ifndef SNNC_POPNN_CTC_PLAN_HPP
 #define SNNC_POPNN_CTC_PLAN_HPP
 
@@ -14,7 +14,7 @@ namespace ctc {
 class Plan {
 public:
   Plan() = default;
-  /// Of the emulator itself.
+  /// Internal to the emulator.
   Plan(unsigned batch, unsigned time, unsigned labels, unsigned classes) : sizes_(batch, time, labels, classes) {}
   friend bool operator<(const Plan &a, const Plan &b) { return a.sizes_ < b.sizes_; }
   friend bool operator==(const Plan &a, const Plan &b) { return a.sizes_ == b.sizes_; }

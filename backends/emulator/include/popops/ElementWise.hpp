@@ -24,7 +24,7 @@ using poplar::program::Sequence;
 /// The value of an expression for every element; `_1` is the first tensor. Shapes are broadcast as in NumPy.
 Tensor map(Graph &graph, const expr::Expr &expression, const std::vector<Tensor> &tensors, Sequence &prog, const DebugContext &context = {},
            const OptionFlags &options = {});
-/// The result goes to the first tensor.
+/// The result is written to the first tensor.
 void mapInPlace(Graph &graph, const expr::Expr &expression, const std::vector<Tensor> &tensors, Sequence &prog,
                 const DebugContext &context = {}, const OptionFlags &options = {});
 void mapWithOutput(Graph &graph, const expr::Expr &expression, const std::vector<Tensor> &tensors, const Tensor &out, Sequence &prog,
@@ -214,7 +214,7 @@ SNNC_POPOPS_TERNARY(clamp, CLAMP)
 SNNC_POPOPS_TERNARY(select, SELECT)
 #undef SNNC_POPOPS_TERNARY
 
-/// select with one number and one tensor.
+/// select with one scalar and one tensor.
 template <class T, class = detail::IfNumber<T>>
 Tensor select(Graph &graph, const Tensor &a, T b, const Tensor &condition, Sequence &prog, const DebugContext &context = {},
               const OptionFlags &options = {}) {

@@ -16,12 +16,12 @@
 namespace popops {
 namespace expr {
 
-/// Of the emulator itself: one operation of an expression.
+/// Internal to the emulator: one operation of an expression.
 struct Node {
   enum class Kind { Constant, PlaceHolder, Cast, Unary, Binary, Ternary };
   explicit Node(Kind what) : kind(what) {}
   Kind kind;
-  /// The operation, or the number of a place holder, from 1.
+  /// The operation, or the number of a placeholder, from 1.
   int op = 0;
   poplar::Type type;
   /// A constant.
@@ -88,7 +88,7 @@ private:
   }
 };
 
-// In C++11 each file has its own.
+// In C++11 each file has its own copy.
 #if __cplusplus >= 201703L
 #define SNNC_PLACE_HOLDER inline const PlaceHolder
 #else

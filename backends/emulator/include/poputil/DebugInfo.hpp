@@ -1,4 +1,4 @@
-// What an operation of a library records of its arguments.
+// Arguments that a library records of an operation.
 #ifndef SNNC_POPUTIL_DEBUG_INFO_HPP
 #define SNNC_POPUTIL_DEBUG_INFO_HPP
 #include <sstream>
@@ -15,7 +15,7 @@
 #include <poplar/core/Language.hpp>
 namespace poputil {
 
-/// A value as a library records it; the name of what no overload knows.
+/// A value as a library records it; only the type's name if no overload supports it.
 template <class T> struct IsProfiled : std::integral_constant<bool, std::is_arithmetic<T>::value || std::is_convertible<const T &, std::string>::value> {};
 template <class T> poplar::core::EnableIf<IsProfiled<T>::value, poplar::ProfileValue> toProfileValue(const T &value) {
   return poplar::ProfileValue(value);

@@ -1,4 +1,4 @@
-// Options of a library's functions: which there are, and where their values go.
+// Options of a library's functions: their names, and the destinations of their values.
 #ifndef SNNC_POPUTIL_OPTION_PARSING_HPP
 #define SNNC_POPUTIL_OPTION_PARSING_HPP
 
@@ -50,7 +50,7 @@ inline bool asBool(const poplar::StringRef &value) { return asEnum<bool>(value, 
 
 } // namespace parse
 
-/// What is done with the value of one option.
+/// The handling of the value of one option.
 class OptionHandler {
 public:
   template <class F, class = decltype(std::declval<F &>()(std::declval<poplar::StringRef>()))>
@@ -97,7 +97,7 @@ private:
   std::function<void(poplar::StringRef)> handler_;
 };
 
-/// The options that a function takes.
+/// The options of a function.
 class OptionSpec {
 public:
   OptionSpec(std::initializer_list<std::pair<const std::string, OptionHandler>> handlers) : handlers_(handlers) {}

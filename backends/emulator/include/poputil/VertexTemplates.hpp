@@ -1,4 +1,4 @@
-// Names of vertices that are made from templates.
+// Names of vertices made from templates.
 #ifndef SNNC_POPUTIL_VERTEX_TEMPLATES_HPP
 #define SNNC_POPUTIL_VERTEX_TEMPLATES_HPP
 

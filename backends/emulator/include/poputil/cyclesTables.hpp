@@ -26,7 +26,7 @@ namespace internal {
 
 using PerfEstimatorTable = std::vector<std::pair<std::string, poplar::PerfEstimateFunc>>;
 
-/// The type `codelet<arguments>` and its estimator, which is given the arguments too.
+/// The type `codelet<arguments>` and its estimator, which gets the arguments too.
 template <class F, class... Arguments>
 std::pair<std::string, poplar::PerfEstimateFunc> makePerfEstimatorEntry(const std::string &codelet, F estimator, const Arguments &...arguments) {
   return {templateVertex(codelet, arguments...),

@@ -1,4 +1,4 @@
-// The PopVision analysis library, for profiles that the emulator wrote: what a program was compiled to.
+// The PopVision analysis library, for profiles that the emulator wrote: the compilation of a program.
 #ifndef SNNC_PVA_PVA_HPP
 #define SNNC_PVA_PVA_HPP
 
@@ -49,7 +49,7 @@ public:
 
 class TileMemory {
 public:
-  /// The most that the tile holds at once.
+  /// The peak memory of the tile.
   const MemoryTotal &total() const { return total_; }
 
   MemoryTotal total_;
@@ -62,7 +62,7 @@ public:
   TileMemory memory_;
 };
 
-/// A control program and what it contains.
+/// A control program and its contents.
 class Program {
 public:
   enum class Type {
@@ -79,7 +79,7 @@ public:
   std::vector<std::shared_ptr<Program>> children_;
 };
 
-/// One compute set in one step: cycles of each tile, of an average execution.
+/// One compute set in one step: cycles of each tile in an average execution.
 class ComputeSetRun {
 public:
   const std::string &name() const { return name_; }
@@ -118,8 +118,8 @@ public:
   std::vector<ExecutionStep> steps_;
 };
 
-/// What a named sequence, a stream or a chosen program took, in device cycles since the engine was made. The emulator does not split streams
-/// into phases: they are StreamCopyMid.
+/// The time of a named sequence, a stream or a selected program, in device cycles since the engine was made. The emulator does not split
+/// streams into phases: they are StreamCopyMid.
 class Block {
 public:
   std::uint64_t cyclesFrom() const { return from_; }
@@ -147,7 +147,7 @@ public:
       all.insert(all.end(), run.steps_.begin(), run.steps_.end());
     return all;
   }
-  /// Those of a tile, in their order: sequences that profiler.blocks.filter matches (all without it), streams, and other programs that
+  /// Blocks of a tile, in order: sequences that profiler.blocks.filter matches (all if it is not set), streams, and other programs that
   /// profiler.programs.filter matches. The emulator's tiles take part in every program.
   std::vector<Block> blocks(unsigned tile) const {
     std::vector<Block> found = blocks_;
@@ -162,9 +162,9 @@ public:
 
 class CompilationReport {
 public:
-  /// The programs of the engine; of Engine::getReport alone.
+  /// The programs of the engine; only from Engine::getReport.
   const std::vector<std::shared_ptr<Program>> &programs() const { return programs_; }
-  /// Of Engine::getReport alone: files are not read so far.
+  /// Only from Engine::getReport; it is not read from files yet.
   const std::vector<Tile> &tiles() const { return tiles_; }
   const Target &target() const { return target_; }
   const Graph &graph() const { return graph_; }
@@ -178,7 +178,7 @@ public:
 class Report {
 public:
   const CompilationReport &compilation() const { return compilation_; }
-  /// Of Engine::getReport alone.
+  /// Only from Engine::getReport.
   const ExecutionReport &execution() const { return execution_; }
   Version poplarVersion() const { return {}; }
 
@@ -186,8 +186,8 @@ public:
   ExecutionReport execution_;
 };
 
-/// A profile by its path; for "profile.pop" also the "profile.json" beside it, which is what engines write here.
-/// Throws std::runtime_error where there is none of the emulator.
+/// A profile by its path; "profile.pop" also finds the "profile.json" next to it, which is what engines of the emulator write.
+/// Throws std::runtime_error if there is no profile of the emulator.
 Report openReport(const std::string &path);
 
 namespace preview {

@@ -35,7 +35,7 @@ def _points(results: Results, key: str, unit: float) -> tuple[Point, ...]:
         for precision in PRECISIONS:
             result = results.get(neuron_row(model, BATCH, precision).key)
             if result is not None:
-                note = why_missing(result) or f"{result['step_ms']:.3g} ms a step" + (
+                note = why_missing(result) or f"{result['step_ms']:.3g} ms per step" + (
                     f"; float16: {result['half']}" if "half" in result else ""
                 )
                 number = result[key] / unit if key in result else None

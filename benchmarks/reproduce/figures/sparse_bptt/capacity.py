@@ -43,13 +43,13 @@ def points(results: Results) -> tuple[Point, ...]:
 FIGURE: Final = Figure(
     "capacity",
     "2311.04386",
-    "Capacity that is needed over training",
-    "Spikes of a hidden layer in a step and sample, % of its 256 neurons, over 48 test samples after each epoch; epoch 0 is before "
-    "training. A capacity K below the largest number drops spikes. Two hidden layers on strokes of a pen, T = 20, no capacity in "
-    "training; with the bound on rates of the published recipe and without. snnc's program for the processor, on this machine; spikes "
+    "Required capacity during training",
+    "Spikes of a hidden layer per step and sample, in % of its 256 neurons, over 48 test samples after each epoch; epoch 0 is before "
+    "training. A capacity K below the largest number drops spikes. Two hidden layers on pen strokes, T = 20, no capacity in "
+    "training, with and without the bound on rates of the published recipe. snnc's program for the processor, on this machine; spikes "
     "counted by the reference.",
     "epoch",
-    "spikes of a step, % of the layer",
+    "spikes per step, % of the layer",
     rows,
     points,
     log_y=False,

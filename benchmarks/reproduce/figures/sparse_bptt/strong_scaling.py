@@ -48,8 +48,8 @@ FIGURE: Final = Figure(
     "strong-scaling",
     "2311.04386",
     "Strong scaling over 1 to 64 IPUs",
-    "SHD inputs, T = 100, batch 24, SGD, capacity 5 %: the network that fills one IPU with 8 neurons a tile, and the one that fills "
-    "four, on as many IPUs or more. Where IPUs wait for each other's spikes, more IPUs do not help.",
+    "SHD inputs, T = 100, batch 24, SGD, capacity 5 %: the network that fills one IPU with 8 neurons per tile, and the one that fills "
+    "four, on this number of IPUs or more. If IPUs wait for each other's spikes, more IPUs do not help.",
     "IPUs",
     "samples/s",
     rows,

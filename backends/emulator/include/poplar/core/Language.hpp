@@ -1,4 +1,4 @@
-// What these headers use of later standards than C++11, in which many programs are still compiled.
+// Replacements for features of newer standards than C++11, with which many programs are still compiled.
 #ifndef SNNC_POPLAR_CORE_LANGUAGE_HPP
 #define SNNC_POPLAR_CORE_LANGUAGE_HPP
 
@@ -19,9 +19,9 @@ namespace core {
 
 template <bool Condition, class T = void> using EnableIf = typename std::enable_if<Condition, T>::type;
 
-/// Whether T is a half precision value, of the host or of a codelet.
+/// Whether T is a half-precision value, of the host or of a codelet.
 template <class T> struct IsHalf : std::integral_constant<bool, std::is_same<T, IeeeHalf>::value || std::is_same<T, _Float16>::value> {};
-/// Whether T is a number that an element can be given.
+/// Whether T is a number that can be the value of an element.
 template <class T> struct IsNumber : std::integral_constant<bool, std::is_arithmetic<T>::value || IsHalf<T>::value> {};
 
 } // namespace core
